@@ -1,0 +1,65 @@
+//! What the requests of an instance are doing.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+/// What the requests of an instance are doing: shared between an instance, its requests, and who watches a call.
+#[derive(Debug, Default)]
+pub struct Activity {
+    in_flight: AtomicUsize,
+    requests: AtomicUsize,
+    /// An answer of this call was too large.
+    large_response: AtomicBool,
+    /// And the component has not been told yet.
+    refuse_next: AtomicBool,
+}
+
+impl Activity {
+    /// How many requests wait for their answer now. None during a call means that the component waits by itself, as it
+    /// does for a lock that another process holds.
+    #[must_use]
+    pub fn in_flight(&self) -> usize {
+        self.in_flight.load(Ordering::Relaxed)
+    }
+
+    /// How many requests were sent so far.
+    #[must_use]
+    pub fn requests(&self) -> usize {
+        self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Counts a request until the guard is dropped.
+    pub(crate) fn begin(self: &Arc<Self>) -> InFlight {
+        self.requests.fetch_add(1, Ordering::Relaxed);
+        self.in_flight.fetch_add(1, Ordering::Relaxed);
+        InFlight(Arc::clone(self))
+    }
+
+    /// Notes an answer that was larger than allowed, and whether the component knows.
+    pub(crate) fn note_large_response(&self, component_knows: bool) {
+        self.large_response.store(true, Ordering::Relaxed);
+        self.refuse_next.store(!component_knows, Ordering::Relaxed);
+    }
+
+    /// Whether the next request is to be refused for the size of the last answer. A component cannot learn why reading
+    /// an answer failed; it takes the connection for lost and asks again, and to a request it can be told.
+    pub(crate) fn take_refuse_next(&self) -> bool {
+        self.refuse_next.swap(false, Ordering::Relaxed)
+    }
+
+    /// Whether an answer since the last call of this was too large.
+    pub(crate) fn take_large_response(&self) -> bool {
+        self.refuse_next.store(false, Ordering::Relaxed);
+        self.large_response.swap(false, Ordering::Relaxed)
+    }
+}
+
+/// A request that waits for its answer.
+#[derive(Debug)]
+pub(crate) struct InFlight(Arc<Activity>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.in_flight.fetch_sub(1, Ordering::Relaxed);
+    }
+}

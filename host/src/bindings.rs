@@ -1,0 +1,72 @@
+//! The exports of the component, as the WIT package describes them, and their conversion into plain types.
+
+use meltano_state_backend_clickhouse::state::State;
+use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
+
+mod generated {
+    wasmtime::component::bindgen!({
+        path: "../wit",
+        world: "state-backend",
+        exports: { default: async },
+    });
+}
+
+pub(crate) use generated::{StateBackend, StateBackendPre};
+
+use generated::meltano::state_backend::types as wit;
+pub(crate) use wit::Error as ComponentError;
+
+impl From<wit::State> for State {
+    fn from(state: wit::State) -> Self {
+        Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}
+
+impl From<&State> for wit::State {
+    fn from(state: &State) -> Self {
+        Self {
+            state_id: state.state_id.clone(),
+            partial_state: state.partial_state.clone(),
+            completed_state: state.completed_state.clone(),
+        }
+    }
+}
+
+impl From<wit::Error> for Error {
+    fn from(error: wit::Error) -> Self {
+        Self {
+            kind: error.kind.into(),
+            message: error.message,
+            hint: error.hint,
+            server: error.server.map(|server| ServerError {
+                code: server.code,
+                name: server.name,
+                query_id: server.query_id,
+            }),
+        }
+    }
+}
+
+impl From<wit::ErrorKind> for ErrorKind {
+    fn from(kind: wit::ErrorKind) -> Self {
+        match kind {
+            wit::ErrorKind::MissingSetting => Self::MissingSetting,
+            wit::ErrorKind::InvalidSetting => Self::InvalidSetting,
+            wit::ErrorKind::InvalidArgument => Self::InvalidArgument,
+            wit::ErrorKind::InvalidState => Self::InvalidState,
+            wit::ErrorKind::CorruptState => Self::CorruptState,
+            wit::ErrorKind::Unreachable => Self::Unreachable,
+            wit::ErrorKind::Tls => Self::Tls,
+            wit::ErrorKind::TimedOut => Self::TimedOut,
+            wit::ErrorKind::Authentication => Self::Authentication,
+            wit::ErrorKind::PermissionDenied => Self::PermissionDenied,
+            wit::ErrorKind::UnsupportedServer => Self::UnsupportedServer,
+            wit::ErrorKind::SchemaMismatch => Self::SchemaMismatch,
+            wit::ErrorKind::Locked => Self::Locked,
+            wit::ErrorKind::LockLost => Self::LockLost,
+            wit::ErrorKind::OutcomeUnknown => Self::OutcomeUnknown,
+            wit::ErrorKind::Protocol => Self::Protocol,
+            wit::ErrorKind::Server => Self::Server,
+        }
+    }
+}

@@ -1,0 +1,6 @@
+//! Compiled components on disk.
+
+mod access;
+mod directory;
+
+pub use directory::Cache;

@@ -1,0 +1,139 @@
+//! How a command fails: what is shown, and the exit code.
+
+use std::fmt;
+
+use meltano_state_host::{BuildError, CallError, ErrorKind, ServerError, SettingsError, TlsError};
+use serde_json::{Value, json};
+
+/// The exit code for anything that went wrong with a usable command.
+const FAILED: u8 = 1;
+/// The exit code for arguments, settings and input that cannot be used: nothing was sent to the server.
+const UNUSABLE: u8 = 2;
+/// The exit code for a state that another process holds.
+const LOCKED: u8 = 3;
+
+#[derive(Debug)]
+pub(super) struct Failure {
+    kind: &'static str,
+    message: String,
+    hint: Option<String>,
+    server: Option<Box<ServerError>>,
+    pub(super) exit_code: u8,
+}
+
+impl Failure {
+    /// Something that the user gave cannot be used.
+    pub(super) fn unusable(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new("usage", UNUSABLE, message, Some(hint.into()))
+    }
+
+    /// Reading or writing here, not at the server, failed.
+    pub(super) fn io(message: impl Into<String>) -> Self {
+        Self::new("io", FAILED, message, None)
+    }
+
+    fn new(kind: &'static str, exit_code: u8, message: impl Into<String>, hint: Option<String>) -> Self {
+        Self { kind, message: message.into(), hint, server: None, exit_code }
+    }
+
+    pub(super) fn json(&self) -> Value {
+        let server = self
+            .server
+            .as_ref()
+            .map(|server| json!({"code": server.code, "name": server.name, "query_id": server.query_id}));
+        json!({"error": {"kind": self.kind, "message": self.message, "hint": self.hint, "server": server}})
+    }
+}
+
+/// Messages come from the server too, so control characters in them are shown, not obeyed.
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "error: {}", super::output::visible(&self.message))?;
+        if let Some(hint) = &self.hint {
+            write!(f, "\nhint: {}", super::output::visible(hint))?;
+        }
+        Ok(())
+    }
+}
+
+impl From<CallError> for Failure {
+    fn from(error: CallError) -> Self {
+        let message = error.to_string();
+        match error {
+            CallError::Error(error) => Self {
+                kind: error.kind.name(),
+                message,
+                hint: error.hint,
+                server: error.server.map(Box::new),
+                exit_code: match error.kind {
+                    ErrorKind::Locked => LOCKED,
+                    ErrorKind::MissingSetting
+                    | ErrorKind::InvalidSetting
+                    | ErrorKind::InvalidArgument
+                    | ErrorKind::InvalidState => UNUSABLE,
+                    _ => FAILED,
+                },
+            },
+            CallError::TimedOut(_) => {
+                let hint = "a change may or may not have been made: look at the state before you repeat the command";
+                Self::new("timed-out", FAILED, message, Some(hint.to_owned()))
+            }
+            CallError::Limit(_) => Self::new("limit", FAILED, message, None),
+            _ => Self::new("trap", FAILED, message, None),
+        }
+    }
+}
+
+impl From<SettingsError> for Failure {
+    fn from(error: SettingsError) -> Self {
+        Self::new("invalid-setting", UNUSABLE, error.to_string(), error.hint())
+    }
+}
+
+impl From<TlsError> for Failure {
+    fn from(error: TlsError) -> Self {
+        Self::new("tls", UNUSABLE, error.to_string(), None)
+    }
+}
+
+impl From<BuildError> for Failure {
+    fn from(error: BuildError) -> Self {
+        Self::new("host", FAILED, error.to_string(), None)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use meltano_state_host::Error;
+
+    use super::*;
+
+    fn check(kind: ErrorKind, exit_code: u8) {
+        let failure = Failure::from(CallError::Error(Error::new(kind, "message")));
+        assert_eq!(failure.exit_code, exit_code, "{kind:?}");
+        assert_eq!(failure.json()["error"]["kind"], kind.name());
+    }
+
+    #[test]
+    fn exit_codes() {
+        check(ErrorKind::Locked, 3);
+        check(ErrorKind::MissingSetting, 2);
+        check(ErrorKind::InvalidState, 2);
+        check(ErrorKind::CorruptState, 1);
+        check(ErrorKind::OutcomeUnknown, 1);
+        assert_eq!(Failure::from(CallError::Trap(String::new())).exit_code, 1);
+    }
+
+    #[test]
+    fn what_is_shown() {
+        let mut error = Error::new(ErrorKind::Server, "no\u{1b}[2J").with_hint("try");
+        error.server = Some(ServerError { code: 241, name: "MEMORY_LIMIT_EXCEEDED".into(), query_id: None });
+        let failure = Failure::from(CallError::Error(error));
+        assert_eq!(failure.to_string(), "error: no\\u{1b}[2J\nhint: try");
+        let expected = json!({"error": {
+            "kind": "server", "message": "no\u{1b}[2J", "hint": "try",
+            "server": {"code": 241, "name": "MEMORY_LIMIT_EXCEEDED", "query_id": null},
+        }});
+        assert_eq!(failure.json(), expected);
+    }
+}

@@ -1,0 +1,56 @@
+//! A word on standard error when a call takes long.
+
+use std::io::{self, IsTerminal as _, Write as _};
+use std::time::Duration;
+
+use meltano_state_host::Activity;
+use tokio::time::{Instant, interval_at};
+
+use super::output;
+
+/// How long a call may take before the user is told what it waits for, and how often that is looked at again.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What a call may wait for.
+pub(super) struct Waits {
+    pub(super) for_answer_from: Option<String>,
+    pub(super) for_lock_of: Option<String>,
+}
+
+impl Waits {
+    fn describe(&self, activity: &Activity) -> String {
+        if activity.in_flight() > 0 {
+            format!("an answer from {}", self.for_answer_from.as_deref().unwrap_or("the server"))
+        } else if let Some(state_id) = &self.for_lock_of {
+            format!("the lock of {}", output::visible(state_id))
+        } else {
+            "the time to ask the server again".to_owned()
+        }
+    }
+}
+
+/// Waits for a call; on a terminal, says what is being waited for whenever that changes.
+pub(super) async fn watch<T>(activity: &Activity, waits: &Waits, call: impl Future<Output = T>) -> T {
+    let mut call = std::pin::pin!(call);
+    if !io::stderr().is_terminal() {
+        return call.await;
+    }
+    let start = Instant::now();
+    let mut ticks = interval_at(start + PATIENCE, PATIENCE);
+    let mut said = None;
+    loop {
+        tokio::select! {
+            biased;
+            result = &mut call => return result,
+            _ = ticks.tick() => {
+                let waiting_for = waits.describe(activity);
+                if said.as_ref() != Some(&waiting_for) {
+                    let seconds = start.elapsed().as_secs();
+                    // Nothing depends on this line being seen.
+                    let _ = writeln!(io::stderr(), "waiting for {waiting_for} ({seconds} s so far)");
+                    said = Some(waiting_for);
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! An instance of the component and its calls.
+
+use std::fmt;
+use std::sync::Arc;
+
+use meltano_state_backend_clickhouse::state::State;
+use tokio::time::error::Elapsed;
+use wasmtime::Store;
+use wasmtime::component::ResourceTableError;
+
+use crate::activity::Activity;
+use crate::bindings::{ComponentError, StateBackend};
+use crate::context::Context;
+use crate::error::CallError;
+use crate::limits::Limit;
+use crate::plugin::Plugin;
+
+/// One instance of the component: one call at a time.
+///
+/// A call that trapped, ran out of time or was cancelled (its future dropped) leaves the component's memory in the
+/// middle of something, so the next call starts afresh.
+///
+/// Each call fails with [`CallError::Error`] as the WIT package describes it, and with the other kinds as
+/// [`CallError`] does.
+pub struct Instance {
+    plugin: Plugin,
+    activity: Arc<Activity>,
+    running: Option<Running>,
+}
+
+struct Running {
+    store: Store<Context>,
+    exports: StateBackend,
+}
+
+type Outcome<T> = Result<wasmtime::Result<Result<T, ComponentError>>, Elapsed>;
+
+/// Runs one export within the deadline.
+macro_rules! call {
+    ($instance:ident, $export:ident $(, $argument:expr)*) => {{
+        let mut running = $instance.begin().await?;
+        let call = running.exports.meltano_state_backend_store().$export(&mut running.store $(, $argument)*);
+        let outcome = tokio::time::timeout($instance.plugin.limits().call, call).await;
+        $instance.finish(running, outcome)
+    }};
+}
+
+impl Instance {
+    pub(crate) async fn new(plugin: Plugin) -> Result<Self, CallError> {
+        let mut instance = Self { plugin, activity: Arc::default(), running: None };
+        instance.running = Some(instance.begin().await?);
+        Ok(instance)
+    }
+
+    /// What the instance's requests are doing, to watch a call from another task.
+    #[must_use]
+    pub fn activity(&self) -> Arc<Activity> {
+        Arc::clone(&self.activity)
+    }
+
+    /// Creates the database and the tables where they do not exist.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn init(&mut self) -> Result<(), CallError> {
+        call!(self, call_init)
+    }
+
+    /// The state of `state_id`, or none if there is none.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn get(&mut self, state_id: &str) -> Result<Option<State>, CallError> {
+        let state = call!(self, call_get, state_id)?;
+        Ok(state.map(Into::into))
+    }
+
+    /// The ids of all states that match a shell glob (no pattern: of all states), sorted by their bytes.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn get_state_ids(&mut self, pattern: Option<&str>) -> Result<Vec<String>, CallError> {
+        call!(self, call_get_state_ids, pattern)
+    }
+
+    /// Stores a state in place of any that its id has. Takes no lock.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn set(&mut self, state: &State) -> Result<(), CallError> {
+        let state = state.into();
+        call!(self, call_set, &state)
+    }
+
+    /// Records what a pipeline has reached, under the lock of the state id: a partial state is laid over the stored
+    /// partial state, a completed one replaces all.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn update(&mut self, state: &State) -> Result<(), CallError> {
+        let state = state.into();
+        call!(self, call_update, &state)
+    }
+
+    /// Removes the state of `state_id`, if there is one. Takes no lock.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn delete(&mut self, state_id: &str) -> Result<(), CallError> {
+        call!(self, call_delete, state_id)
+    }
+
+    /// Removes the state of `state_id`, if there is one, under its lock.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn clear(&mut self, state_id: &str) -> Result<(), CallError> {
+        call!(self, call_clear, state_id)
+    }
+
+    /// Removes all states and returns how many there were. Takes no lock.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn clear_all(&mut self) -> Result<u64, CallError> {
+        call!(self, call_clear_all)
+    }
+
+    /// Takes what is running, or starts it. It is put back only by a call that ended well, so a call that is dropped
+    /// half-way takes its store with it.
+    async fn begin(&mut self) -> Result<Running, CallError> {
+        self.activity.take_large_response();
+        if let Some(running) = self.running.take() {
+            return Ok(running);
+        }
+        match self.plugin.start(&self.activity).await {
+            Ok((store, exports)) => Ok(Running { store, exports }),
+            Err(error) => Err(CallError::Trap(format!("{error:#}"))),
+        }
+    }
+
+    fn finish<T>(&mut self, running: Running, outcome: Outcome<T>) -> Result<T, CallError> {
+        let limits = self.plugin.limits();
+        match outcome {
+            Err(_elapsed) => Err(CallError::TimedOut(limits.call)),
+            Ok(Err(_)) if running.store.data().memory.exceeded => Err(CallError::Limit(Limit::Memory(limits.memory))),
+            Ok(Err(trap)) if is_full_table(&trap) => Err(CallError::Limit(Limit::Resources(limits.resources))),
+            Ok(Err(trap)) => Err(CallError::Trap(format!("{trap:#}"))),
+            Ok(Ok(result)) => {
+                self.running = Some(running);
+                result.map_err(|error| {
+                    // The component cannot know why its reading failed.
+                    if self.activity.take_large_response() {
+                        CallError::Limit(Limit::Response(limits.response))
+                    } else {
+                        CallError::Error(error.into())
+                    }
+                })
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Instance {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Instance").field("plugin", &self.plugin).finish_non_exhaustive()
+    }
+}
+
+fn is_full_table(trap: &wasmtime::Error) -> bool {
+    matches!(trap.downcast_ref::<ResourceTableError>(), Some(ResourceTableError::Full))
+}

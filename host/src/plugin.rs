@@ -1,0 +1,204 @@
+//! A compiled component, ready to make instances.
+
+use std::fmt;
+use std::sync::Arc;
+
+use meltano_state_backend_clickhouse::settings::Settings as Resolved;
+use wasmtime::component::{Component, Linker, ResourceTable};
+use wasmtime::{Config, Engine, Store};
+use wasmtime_wasi_config::WasiConfigVariables;
+use wasmtime_wasi_http::WasiHttpCtx;
+
+use crate::activity::Activity;
+use crate::bindings::{StateBackend, StateBackendPre};
+use crate::cache::Cache;
+use crate::component::COMPONENT;
+use crate::context::{self, Context};
+use crate::egress::{Destination, Egress};
+use crate::error::{BuildError, CallError};
+use crate::instance::Instance;
+use crate::limits::{Limits, MemoryLimit};
+use crate::settings::Settings;
+use crate::surroundings::Surroundings;
+use crate::ticker;
+use crate::transport::{PooledClient, Transport};
+
+/// The state backend, compiled and linked. Cloning it is cheap, and all clones share connections.
+#[derive(Clone)]
+pub struct Plugin(Arc<Shared>);
+
+struct Shared {
+    pre: StateBackendPre<Context>,
+    settings: Arc<WasiConfigVariables>,
+    allowed: Option<Arc<Destination>>,
+    transport: Arc<dyn Transport>,
+    limits: Limits,
+    surroundings: Surroundings,
+}
+
+/// Collects what a [`Plugin`] consists of.
+#[must_use]
+pub struct Builder {
+    settings: Settings,
+    limits: Limits,
+    transport: Option<Arc<dyn Transport>>,
+    surroundings: Surroundings,
+    cache: Option<Cache>,
+    component: Vec<u8>,
+}
+
+impl Plugin {
+    /// A plugin with the embedded component, no settings, the default limits and a [`PooledClient`].
+    pub fn builder() -> Builder {
+        Builder {
+            settings: Settings::default(),
+            limits: Limits::default(),
+            transport: None,
+            surroundings: Surroundings::system(),
+            cache: None,
+            component: Vec::new(),
+        }
+    }
+
+    /// A new instance. Instances share nothing but connections, so each may serve another task.
+    ///
+    /// # Errors
+    /// [`CallError::Trap`] if the component cannot start, as when the limits leave it too little memory.
+    pub async fn instance(&self) -> Result<Instance, CallError> {
+        Instance::new(self.clone()).await
+    }
+
+    /// `host:port` of the server that instances may reach. None if the settings name no server, because they are
+    /// missing or invalid: then every call fails with the component's own explanation.
+    #[must_use]
+    pub fn destination(&self) -> Option<String> {
+        self.0.allowed.as_ref().map(ToString::to_string)
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.0.limits
+    }
+
+    pub(crate) async fn start(&self, activity: &Arc<Activity>) -> wasmtime::Result<(Store<Context>, StateBackend)> {
+        let shared = &*self.0;
+        let mut table = ResourceTable::new();
+        table.set_max_capacity(shared.limits.resources);
+        let context = Context {
+            table,
+            wasi: shared.surroundings.wasi(),
+            http: WasiHttpCtx::new(),
+            egress: Egress {
+                allowed: shared.allowed.clone(),
+                transport: Arc::clone(&shared.transport),
+                response_limit: shared.limits.response,
+                activity: Arc::clone(activity),
+            },
+            settings: Arc::clone(&shared.settings),
+            memory: MemoryLimit { bytes: shared.limits.memory, exceeded: false },
+        };
+        let mut store = Store::new(shared.pre.engine(), context);
+        store.limiter(|context| &mut context.memory);
+        // What one call hands over to the host; without this 128 MiB, whatever the limits say.
+        store.set_hostcall_fuel(shared.limits.memory);
+        store.set_epoch_deadline(shared.surroundings.ticks_before_yielding());
+        store.epoch_deadline_async_yield_and_update(1);
+        let exports = shared.pre.instantiate_async(&mut store).await?;
+        Ok((store, exports))
+    }
+}
+
+impl fmt::Debug for Plugin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plugin")
+            .field("destination", &self.destination())
+            .field("limits", &self.0.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Builder {
+    /// The settings of the component.
+    pub fn settings(mut self, settings: Settings) -> Self {
+        self.settings = settings;
+        self
+    }
+
+    /// What each instance may use.
+    pub fn limits(mut self, limits: Limits) -> Self {
+        self.limits = limits;
+        self
+    }
+
+    /// The way to the server, for all instances.
+    pub fn transport(mut self, transport: impl Transport + 'static) -> Self {
+        self.transport = Some(Arc::new(transport));
+        self
+    }
+
+    /// The time and the randomness that the component sees.
+    pub fn surroundings(mut self, surroundings: Surroundings) -> Self {
+        self.surroundings = surroundings;
+        self
+    }
+
+    /// Where to keep the compiled component. Without this it is compiled each time, which takes about 0.1 s.
+    pub fn cache(mut self, cache: Cache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Another component with the same exports, in place of the embedded one.
+    pub fn component(mut self, wasm: impl Into<Vec<u8>>) -> Self {
+        self.component = wasm.into();
+        self
+    }
+
+    /// Compiles and links the component.
+    ///
+    /// Settings that are missing or invalid are no error here: the calls of an instance report them.
+    ///
+    /// # Errors
+    /// When the component cannot be compiled or does not fit this host.
+    pub fn build(self) -> Result<Plugin, BuildError> {
+        let engine = engine()?;
+        let wasm = if self.component.is_empty() { COMPONENT } else { &self.component };
+        let component = match &self.cache {
+            Some(cache) => cache.component(&engine, wasm),
+            None => Component::new(&engine, wasm),
+        };
+        let component = component.map_err(|error| BuildError::Compile(format!("{error:#}")))?;
+        let mut linker = Linker::new(&engine);
+        let pre = context::link(&mut linker)
+            .and_then(|()| linker.instantiate_pre(&component))
+            .and_then(StateBackendPre::new)
+            .map_err(|error| BuildError::Link(format!("{error:#}")))?;
+        let allowed = Resolved::load(&self.settings).ok().map(|settings| Destination::new(&settings));
+        Ok(Plugin(Arc::new(Shared {
+            pre,
+            settings: Arc::new(self.settings.to_wasi_config()),
+            allowed: allowed.map(Arc::new),
+            transport: self.transport.unwrap_or_else(|| Arc::new(PooledClient::default())),
+            limits: self.limits,
+            surroundings: self.surroundings,
+        })))
+    }
+}
+
+impl fmt::Debug for Builder {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Builder")
+            .field("settings", &self.settings)
+            .field("limits", &self.limits)
+            .finish_non_exhaustive()
+    }
+}
+
+fn engine() -> Result<Engine, BuildError> {
+    let mut config = Config::new();
+    config.epoch_interruption(true);
+    // Positions in the WebAssembly for backtraces, which this host does not print.
+    config.generate_address_map(false);
+    let engine = Engine::new(&config).map_err(|error| BuildError::Engine(format!("{error:#}")))?;
+    ticker::start(&engine).map_err(|error| BuildError::Engine(format!("no thread for its timer: {error}")))?;
+    Ok(engine)
+}

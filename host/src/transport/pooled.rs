@@ -1,0 +1,156 @@
+//! The real way to the server: one pool of connections for all instances.
+
+use std::sync::OnceLock;
+use std::task::{Context, Poll};
+use std::time::Duration;
+use std::{fmt, io};
+
+use http::uri::Scheme;
+use http::{Request, Response};
+use http_body_util::BodyExt as _;
+use hyper::body::Incoming;
+use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
+use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiResolver, Name};
+use hyper_util::client::legacy::connect::{Connect, HttpConnector, capture_connection};
+use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tower_service::Service;
+use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
+
+use super::failure;
+use super::tls::Tls;
+use super::{DEFAULT_TIMEOUT, Sending, Transport};
+
+/// How long a connection may stay unused before it is dropped: less than the 3 s after which old servers close it
+/// (`keep_alive_timeout` of ClickHouse's server settings; 10 s and then 30 s in newer ones), so that a request hardly
+/// ever meets a connection that the server is just closing.
+const IDLE: Duration = Duration::from_secs(2);
+
+/// A pooling HTTP/1.1 client, for plain HTTP and for HTTPS.
+///
+/// A request that meets a connection which the server has closed is sent again over a new one if no byte of it was
+/// written, and only then, so no write is carried out twice.
+#[derive(Debug)]
+pub struct PooledClient {
+    plain: PlainClient,
+    /// Made at the first request over HTTPS: reading the system's certificates takes some milliseconds.
+    secure: OnceLock<Result<SecureClient, String>>,
+    tls: Tls,
+}
+
+type PlainClient = Client<HttpConnector<Resolver>, WasiBody>;
+type SecureClient = Client<HttpsConnector<HttpConnector<Resolver>>, WasiBody>;
+
+impl PooledClient {
+    /// A client without connections.
+    #[must_use]
+    pub fn new(tls: Tls) -> Self {
+        Self { plain: pool().build(connector()), secure: OnceLock::new(), tls }
+    }
+
+    fn secure(&self) -> Result<&SecureClient, Error> {
+        let client = self.secure.get_or_init(|| {
+            let config = self.tls.client_config().map_err(|error| error.to_string())?;
+            let mut connector = connector();
+            connector.enforce_http(false);
+            let connector = HttpsConnectorBuilder::new()
+                .with_tls_config(config)
+                .https_only()
+                .enable_http1()
+                .wrap_connector(connector);
+            Ok(pool().build(connector))
+        });
+        client.as_ref().map_err(|reason| Error::InternalError(Some(reason.clone())))
+    }
+}
+
+impl Default for PooledClient {
+    fn default() -> Self {
+        Self::new(Tls::default())
+    }
+}
+
+impl Transport for PooledClient {
+    fn send(&self, request: Request<WasiBody>, options: RequestOptions) -> Sending<'_> {
+        Box::pin(async move {
+            let answer = if request.uri().scheme() == Some(&Scheme::HTTPS) {
+                exchange(self.secure()?, request, options, true).await
+            } else {
+                exchange(&self.plain, request, options, false).await
+            };
+            Ok(answer?.map(|body| body.map_err(failure::of_body).boxed_unsync()))
+        })
+    }
+}
+
+/// Sends a request and waits for the answer's headers, within the limits.
+async fn exchange<C>(
+    client: &Client<C, WasiBody>,
+    mut request: Request<WasiBody>,
+    options: RequestOptions,
+    secure: bool,
+) -> Result<Response<Incoming>, Error>
+where
+    C: Connect + Clone + Send + Sync + 'static,
+{
+    let connect = options.connect_timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let first_byte = options.first_byte_timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let mut connection = capture_connection(&mut request);
+    let mut answer = std::pin::pin!(client.request(request));
+
+    let connected = tokio::select! {
+        biased;
+        answer = &mut answer => return answer.map_err(|error| failure::of_request(&error, secure)),
+        connected = tokio::time::timeout(connect, connection.wait_for_connection_metadata()) => connected.is_ok(),
+    };
+    if !connected {
+        return Err(Error::ConnectionTimeout);
+    }
+    match tokio::time::timeout(first_byte, answer).await {
+        Ok(answer) => answer.map_err(|error| failure::of_request(&error, secure)),
+        Err(_elapsed) => Err(Error::ConnectionReadTimeout),
+    }
+}
+
+fn pool() -> hyper_util::client::legacy::Builder {
+    let mut builder = Client::builder(TokioExecutor::new());
+    builder.pool_idle_timeout(IDLE).pool_timer(TokioTimer::new());
+    builder
+}
+
+fn connector() -> HttpConnector<Resolver> {
+    let mut connector = HttpConnector::new_with_resolver(Resolver(GaiResolver::new()));
+    connector.set_nodelay(true);
+    connector
+}
+
+/// The system's name resolution, whose failures can be told from those of connecting.
+#[derive(Clone, Debug)]
+struct Resolver(GaiResolver);
+
+impl Service<Name> for Resolver {
+    type Response = GaiAddrs;
+    type Error = NameNotResolved;
+    type Future = std::pin::Pin<Box<dyn Future<Output = Result<GaiAddrs, NameNotResolved>> + Send>>;
+
+    fn poll_ready(&mut self, context: &mut Context<'_>) -> Poll<Result<(), NameNotResolved>> {
+        self.0.poll_ready(context).map_err(NameNotResolved)
+    }
+
+    fn call(&mut self, name: Name) -> Self::Future {
+        let addresses = self.0.call(name);
+        Box::pin(async move { addresses.await.map_err(NameNotResolved) })
+    }
+}
+
+/// The system knows no address for the host's name.
+#[derive(Debug)]
+pub(super) struct NameNotResolved(io::Error);
+
+impl fmt::Display for NameNotResolved {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl std::error::Error for NameNotResolved {}

@@ -1,0 +1,8 @@
+//! The host from outside: its library and its command, without a ClickHouse.
+
+mod calls;
+mod command;
+mod faults;
+mod server;
+mod tls;
+mod transport;

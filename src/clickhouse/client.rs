@@ -1,0 +1,176 @@
+//! Carries statements out: sends, repeats what may be repeated, decodes.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use uuid::Builder;
+
+use crate::clickhouse::{Answer, Effect, Statement, Tables, code, explain, request, response, schema};
+use crate::error::{Error, ErrorKind};
+use crate::ports::{Ports, Timeouts, TransportErrorKind};
+use crate::settings::Settings;
+
+/// The pause before the first repetition; each further one is twice as long, up to [`LONGEST_PAUSE`].
+const FIRST_PAUSE: Duration = Duration::from_millis(100);
+/// A paused service takes a minute to wake: ask it every few seconds.
+const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+
+/// The server, the user and the tables.
+pub struct Client<'a> {
+    ports: Ports<'a>,
+    settings: &'a Settings,
+    tables: Tables,
+    /// Cleared when the server does not know the setting `lightweight_delete_mode`.
+    patch_deletes: Cell<bool>,
+}
+
+impl<'a> Client<'a> {
+    /// Connects nowhere yet.
+    #[must_use]
+    pub fn new(ports: Ports<'a>, settings: &'a Settings) -> Self {
+        Self { ports, settings, tables: Tables::new(settings), patch_deletes: Cell::new(true) }
+    }
+
+    /// The tables.
+    #[must_use]
+    pub fn tables(&self) -> &Tables {
+        &self.tables
+    }
+
+    pub(crate) fn ports(&self) -> Ports<'a> {
+        self.ports
+    }
+
+    pub(crate) fn settings(&self) -> &'a Settings {
+        self.settings
+    }
+
+    pub(crate) fn schema(&self) -> &'a str {
+        &self.settings.schema
+    }
+
+    /// The unquoted names of the state table and the lock table.
+    pub(crate) fn table_names(&self) -> (String, String) {
+        let state = &self.settings.table;
+        (state.clone(), format!("{state}_lock"))
+    }
+
+    /// Carries out a statement within the request timeout. What only reads is repeated when the connection is lost or
+    /// the service is away for the moment; a write is repeated too if it is idempotent.
+    ///
+    /// # Errors
+    /// [`ErrorKind::OutcomeUnknown`] if a write was sent and no answer came; otherwise what the failure was.
+    pub fn run(&self, statement: &Statement) -> Result<Answer, Error> {
+        let start = self.ports.clock.now();
+        let mut pause = FIRST_PAUSE;
+        // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
+        let mut may_have_arrived = false;
+        loop {
+            let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
+            let failure = match self.attempt(statement, left) {
+                Ok(answer) => return Ok(answer),
+                Err(failure) => failure,
+            };
+            may_have_arrived |= failure.may_have_arrived;
+            let jittered = self.jittered(pause);
+            let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
+            if failure.passing && statement.effect != Effect::Once && time_left {
+                self.ports.clock.sleep(jittered);
+                pause = (pause * 2).min(LONGEST_PAUSE);
+                continue;
+            }
+            return Err(if may_have_arrived && statement.effect != Effect::Read {
+                explain::outcome_unknown(failure.error)
+            } else {
+                failure.error
+            });
+        }
+    }
+
+    fn attempt(&self, statement: &Statement, left: Duration) -> Result<Answer, Failure> {
+        let query_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
+        let boundary = format!("{:032x}", self.ports.random.random());
+        let request = request::build(statement, self.settings, &query_id, &boundary);
+        let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
+        let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
+            error: explain::transport(&error, self.settings),
+            passing: error.kind == TransportErrorKind::Lost,
+            may_have_arrived: error.kind.may_have_arrived(),
+        })?;
+        let status = response.status;
+        response::decode(response, &query_id).map_err(|error| Failure {
+            // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
+            may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
+            passing: error.kind == ErrorKind::Unreachable,
+            error,
+        })
+    }
+
+    /// Carries out a statement that needs the tables, and creates them if they do not exist.
+    ///
+    /// # Errors
+    /// As [`Self::run`] and [`Self::create_tables`].
+    pub fn run_creating(&self, statement: &Statement) -> Result<Answer, Error> {
+        match self.run(statement) {
+            Err(error) if is_missing(&error) => {
+                self.create_tables()?;
+                self.run(statement)
+            }
+            other => other,
+        }
+    }
+
+    /// Carries out a statement on tables whose absence means that there is nothing: none then.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn run_if_exists(&self, statement: &Statement) -> Result<Option<Answer>, Error> {
+        match self.run(statement) {
+            Err(error) if is_missing(&error) => Ok(None),
+            other => other.map(Some),
+        }
+    }
+
+    /// Carries out a `DELETE`, as a patch part instead of a mutation where server and table can. Where the table does
+    /// not exist there is nothing to delete.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn delete(&self, statement: Statement) -> Result<(), Error> {
+        if self.patch_deletes.get() {
+            let patch = statement.clone().setting("lightweight_delete_mode", "lightweight_update");
+            match self.run_if_exists(&patch) {
+                Err(error) if error.code() == Some(code::UNKNOWN_SETTING) => self.patch_deletes.set(false),
+                other => return other.map(drop),
+            }
+        }
+        self.run_if_exists(&statement).map(drop)
+    }
+
+    /// Creates the database and the tables where they do not exist.
+    ///
+    /// # Errors
+    /// As [`Self::run`], above all [`ErrorKind::PermissionDenied`].
+    pub fn create_tables(&self) -> Result<(), Error> {
+        schema::create(self, &self.tables)
+    }
+
+    /// Between half of `pause` and all of it, so that clients that failed together do not come back together.
+    pub(crate) fn jittered(&self, pause: Duration) -> Duration {
+        let [low, ..] = self.ports.random.random().to_le_bytes();
+        pause.mul_f64(0.5 + f64::from(low) / 512.0)
+    }
+}
+
+/// A failed attempt.
+struct Failure {
+    error: Error,
+    /// Whether trying again may help.
+    passing: bool,
+    /// Whether the server may have carried the statement out.
+    may_have_arrived: bool,
+}
+
+fn is_missing(error: &Error) -> bool {
+    matches!(error.code(), Some(code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE))
+}

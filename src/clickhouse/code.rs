@@ -1,0 +1,24 @@
+//! ClickHouse's numbers for failures, those that this backend acts on.
+//!
+//! Source: `src/Common/ErrorCodes.cpp` of ClickHouse.
+
+#![allow(missing_docs, reason = "the names are ClickHouse's own")]
+
+pub const NO_SUCH_COLUMN_IN_TABLE: i32 = 16;
+pub const UNKNOWN_IDENTIFIER: i32 = 47;
+pub const UNKNOWN_TYPE: i32 = 50;
+pub const TYPE_MISMATCH: i32 = 53;
+pub const UNKNOWN_TABLE: i32 = 60;
+pub const SYNTAX_ERROR: i32 = 62;
+pub const UNKNOWN_DATABASE: i32 = 81;
+pub const UNKNOWN_SETTING: i32 = 115;
+pub const TIMEOUT_EXCEEDED: i32 = 159;
+pub const READONLY: i32 = 164;
+pub const ILLEGAL_FINAL: i32 = 181;
+pub const UNKNOWN_USER: i32 = 192;
+pub const WRONG_PASSWORD: i32 = 193;
+pub const REQUIRED_PASSWORD: i32 = 194;
+pub const IP_ADDRESS_NOT_ALLOWED: i32 = 195;
+pub const UNKNOWN_STATUS_OF_INSERT: i32 = 319;
+pub const ACCESS_DENIED: i32 = 497;
+pub const AUTHENTICATION_FAILED: i32 = 516;

@@ -1,0 +1,18 @@
+//! ClickHouse over HTTP: what is asked, how it is sent, what the answers mean.
+
+mod client;
+pub mod code;
+mod explain;
+mod request;
+mod response;
+mod schema;
+mod sql;
+#[cfg(test)]
+mod tests;
+mod tsv;
+
+pub use client::Client;
+pub use request::{Effect, Statement};
+pub use response::Answer;
+pub(crate) use response::text;
+pub use sql::Tables;

@@ -1,0 +1,211 @@
+//! The client against scripted answers: what is sent, what is repeated, what the outcome is.
+
+use std::cell::{Cell, RefCell};
+use std::collections::VecDeque;
+use std::time::Duration;
+
+use super::{Client, Effect, Statement, code};
+use crate::error::{Error, ErrorKind};
+use crate::ports::{
+    Clock, Header, Http, Ports, Random, Request, Response, SettingsSource, Timeouts, TransportError, TransportErrorKind,
+};
+use crate::settings::Settings;
+
+type Outcome = Result<Response, TransportErrorKind>;
+
+/// A server that answers from a script, and a clock that only its answers and sleeps move.
+struct Script {
+    outcomes: RefCell<VecDeque<(Duration, Outcome)>>,
+    requests: RefCell<Vec<(Request, Timeouts)>>,
+    time: Cell<Duration>,
+}
+
+impl Http for Script {
+    fn send(&self, request: &Request, timeouts: Timeouts) -> Result<Response, TransportError> {
+        self.requests.borrow_mut().push((request.clone(), timeouts));
+        let (took, outcome) = self.outcomes.borrow_mut().pop_front().expect("no more requests than scripted");
+        self.time.set(self.time.get() + took);
+        outcome.map_err(|kind| TransportError { kind, detail: "scripted".to_owned() })
+    }
+}
+
+impl Clock for Script {
+    fn now(&self) -> Duration {
+        self.time.get()
+    }
+    fn unix_time(&self) -> Duration {
+        self.time.get()
+    }
+    fn sleep(&self, duration: Duration) {
+        self.time.set(self.time.get() + duration);
+    }
+}
+
+impl Random for Script {
+    fn random(&self) -> u128 {
+        0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF
+    }
+}
+
+struct Given;
+
+impl SettingsSource for Given {
+    fn get(&self, name: &str) -> Result<Option<String>, String> {
+        Ok((name == "state_backend.uri").then(|| "clickhouse://me:s3cret@h:1/db".to_owned()))
+    }
+}
+
+fn ok(body: &str) -> Outcome {
+    Ok(Response { status: 200, headers: vec![], body: body.into() })
+}
+
+fn status(status: u16) -> Outcome {
+    Ok(Response { status, headers: vec![], body: vec![] })
+}
+
+fn exception(code: i32) -> Outcome {
+    Ok(Response {
+        status: 500,
+        headers: vec![("x-clickhouse-exception-code".to_owned(), code.to_string())],
+        body: format!("Code: {code}. DB::Exception: x. (X)").into(),
+    })
+}
+
+fn lost() -> Outcome {
+    Err(TransportErrorKind::Lost)
+}
+
+/// Runs `action` against answers that each take 10 ms; all of them have to be asked for.
+fn play<T>(outcomes: Vec<Outcome>, action: impl FnOnce(&Client) -> T) -> (T, Vec<(Request, Timeouts)>) {
+    play_timed(outcomes.into_iter().map(|outcome| (Duration::from_millis(10), outcome)).collect(), action)
+}
+
+fn play_timed<T>(
+    outcomes: Vec<(Duration, Outcome)>,
+    action: impl FnOnce(&Client) -> T,
+) -> (T, Vec<(Request, Timeouts)>) {
+    let script = Script {
+        outcomes: RefCell::new(outcomes.into()),
+        requests: RefCell::new(Vec::new()),
+        time: Cell::new(Duration::from_secs(1000)),
+    };
+    let settings = Settings::load(&Given).unwrap();
+    let ports = Ports { http: &script, clock: &script, random: &script };
+    let result = action(&Client::new(ports, &settings));
+    assert!(script.outcomes.borrow().is_empty(), "fewer requests than scripted");
+    (result, script.requests.into_inner())
+}
+
+fn run(effect: Effect, outcomes: Vec<Outcome>) -> Result<usize, Error> {
+    let (result, _) = play(outcomes, |client| client.run(&Statement::new(effect, "SELECT 1")));
+    result.map(|answer| answer.rows::<1>().unwrap().len())
+}
+
+fn check_kind(effect: Effect, outcomes: Vec<Outcome>, kind: ErrorKind) {
+    assert_eq!(run(effect, outcomes).unwrap_err().kind, kind);
+}
+
+#[test]
+fn passing_failures_are_repeated_unless_once_is_all_that_is_safe() {
+    for effect in [Effect::Read, Effect::Idempotent] {
+        for failure in [lost, || status(429), || status(502), || status(503), || status(504)] {
+            assert_eq!(run(effect, vec![failure(), failure(), ok("1\n")]).unwrap(), 1);
+        }
+    }
+    check_kind(Effect::Once, vec![lost()], ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Once, vec![status(502)], ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Once, vec![status(503)], ErrorKind::Unreachable);
+}
+
+#[test]
+fn lasting_failures_are_not_repeated() {
+    for effect in [Effect::Read, Effect::Idempotent, Effect::Once] {
+        check_kind(effect, vec![Err(TransportErrorKind::NotConnected)], ErrorKind::Unreachable);
+        check_kind(effect, vec![Err(TransportErrorKind::NameNotFound)], ErrorKind::Unreachable);
+        check_kind(effect, vec![Err(TransportErrorKind::Tls)], ErrorKind::Tls);
+        check_kind(effect, vec![exception(code::ACCESS_DENIED)], ErrorKind::PermissionDenied);
+        check_kind(effect, vec![status(404)], ErrorKind::Protocol);
+    }
+}
+
+#[test]
+fn a_write_that_may_have_arrived_has_an_unknown_outcome() {
+    use TransportErrorKind::{BadAnswer, NotConnected, TimedOut};
+    check_kind(Effect::Read, vec![Err(TimedOut)], ErrorKind::TimedOut);
+    check_kind(Effect::Idempotent, vec![Err(TimedOut)], ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Once, vec![Err(BadAnswer)], ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Once, vec![status(500)], ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Once, vec![exception(code::UNKNOWN_STATUS_OF_INSERT)], ErrorKind::OutcomeUnknown);
+    // The first attempt may have arrived, whatever became of the second.
+    check_kind(Effect::Idempotent, vec![lost(), Err(NotConnected)], ErrorKind::OutcomeUnknown);
+}
+
+#[test]
+fn repetitions_end_with_the_request_timeout() {
+    let thirty = Duration::from_secs(30);
+    let outcomes = vec![(thirty, status(503)), (thirty, status(503))];
+    let (result, requests) = play_timed(outcomes, |client| client.run(&Statement::new(Effect::Read, "SELECT 1")));
+    assert_eq!(result.unwrap_err().kind, ErrorKind::Unreachable);
+    let totals: Vec<_> = requests.iter().map(|(_, timeouts)| timeouts.total).collect();
+    assert_eq!(totals[0], Duration::from_secs(60));
+    assert!(totals[1] < thirty && totals[1] > Duration::from_secs(29), "{totals:?}");
+    assert_eq!(requests[0].1.connect, Duration::from_secs(10));
+}
+
+#[test]
+fn a_service_may_take_a_minute_to_wake() {
+    let mut outcomes: Vec<_> = (0..12).map(|_| (Duration::from_millis(10), status(503))).collect();
+    outcomes.push((Duration::from_millis(10), ok("1\n")));
+    let (result, _) = play_timed(outcomes, |client| client.run(&Statement::new(Effect::Read, "SELECT 1")));
+    result.unwrap();
+}
+
+#[test]
+fn credentials_stay_out_of_the_url_and_of_debug() {
+    let (_, requests) = play(vec![ok("")], |client| client.run(&Statement::new(Effect::Read, "SELECT 1")).unwrap());
+    let request = &requests[0].0;
+    assert!(request.headers.contains(&("x-clickhouse-user", Header::Plain("me".to_owned()))));
+    assert!(request.headers.contains(&("x-clickhouse-key", Header::Secret("s3cret".to_owned()))));
+    assert!(request.path_and_query.starts_with("/?wait_end_of_query=1&query_id=01234567-89ab-4def-8123-456789abcdef"));
+    assert!(!format!("{request:?}").contains("s3cret"));
+}
+
+#[test]
+fn parameters_stand_in_the_url_and_long_ones_in_the_body() {
+    let request = |value: &str| {
+        let statement = Statement::new(Effect::Read, "SELECT {v:String}").param("v", value);
+        play(vec![ok("")], |client| client.run(&statement).unwrap()).1.remove(0).0
+    };
+    let short = request("a\nb&c");
+    assert!(short.path_and_query.ends_with("&param_v=a%5Cnb%26c"), "{}", short.path_and_query);
+    assert_eq!(short.body, b"SELECT {v:String}");
+
+    let long = request(&"\t".repeat(3000));
+    assert!(long.path_and_query.ends_with("&query=SELECT+%7Bv%3AString%7D"), "{}", long.path_and_query);
+    let body = String::from_utf8(long.body).unwrap();
+    assert!(body.contains(&format!("name=\"param_v\"\r\n\r\n{}\r\n", r"\t".repeat(3000))));
+}
+
+#[test]
+fn deletes_do_without_patch_parts_where_the_server_does_not_know_them() {
+    let delete = || Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true");
+    let (_, requests) = play(vec![exception(code::UNKNOWN_SETTING), ok(""), ok("")], |client| {
+        client.delete(delete()).unwrap();
+        client.delete(delete()).unwrap();
+    });
+    let modes: Vec<_> = requests.iter().map(|(r, _)| r.path_and_query.contains("lightweight_delete_mode")).collect();
+    assert_eq!(modes, [true, false, false]);
+}
+
+#[test]
+fn where_no_table_exists_nothing_is_read_and_nothing_is_deleted() {
+    for code in [code::UNKNOWN_TABLE, code::UNKNOWN_DATABASE] {
+        let (answer, _) =
+            play(vec![exception(code)], |client| client.run_if_exists(&Statement::new(Effect::Read, "SELECT 1")));
+        assert_eq!(answer.unwrap(), None);
+        let (result, _) = play(vec![exception(code)], |client| {
+            client.delete(Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true"))
+        });
+        result.unwrap();
+    }
+}

@@ -1,0 +1,53 @@
+//! Between the backend's types and the WIT package's, in one place.
+
+use super::bindings::meltano::state_backend::types as wit;
+use crate::error::{Error, ErrorKind, ServerError};
+use crate::state::State;
+
+impl From<Error> for wit::Error {
+    fn from(error: Error) -> Self {
+        Self { kind: error.kind.into(), message: error.message, hint: error.hint, server: error.server.map(Into::into) }
+    }
+}
+
+impl From<ServerError> for wit::ServerError {
+    fn from(error: ServerError) -> Self {
+        Self { code: error.code, name: error.name, query_id: error.query_id }
+    }
+}
+
+impl From<ErrorKind> for wit::ErrorKind {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::MissingSetting => Self::MissingSetting,
+            ErrorKind::InvalidSetting => Self::InvalidSetting,
+            ErrorKind::InvalidArgument => Self::InvalidArgument,
+            ErrorKind::InvalidState => Self::InvalidState,
+            ErrorKind::CorruptState => Self::CorruptState,
+            ErrorKind::Unreachable => Self::Unreachable,
+            ErrorKind::Tls => Self::Tls,
+            ErrorKind::TimedOut => Self::TimedOut,
+            ErrorKind::Authentication => Self::Authentication,
+            ErrorKind::PermissionDenied => Self::PermissionDenied,
+            ErrorKind::UnsupportedServer => Self::UnsupportedServer,
+            ErrorKind::SchemaMismatch => Self::SchemaMismatch,
+            ErrorKind::Locked => Self::Locked,
+            ErrorKind::LockLost => Self::LockLost,
+            ErrorKind::OutcomeUnknown => Self::OutcomeUnknown,
+            ErrorKind::Protocol => Self::Protocol,
+            ErrorKind::Server => Self::Server,
+        }
+    }
+}
+
+impl From<State> for wit::State {
+    fn from(state: State) -> Self {
+        Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}
+
+impl From<wit::State> for State {
+    fn from(state: wit::State) -> Self {
+        Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}

@@ -1,0 +1,69 @@
+//! A checked configuration.
+
+use std::fmt;
+use std::time::Duration;
+
+/// The lock table drops rows after this time, so no lock can be held longer without being renewed.
+pub const LOCK_TABLE_TTL: Duration = Duration::from_secs(300);
+
+/// A checked configuration.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Settings {
+    /// Name or address of the server, an IPv6 address without brackets.
+    pub host: String,
+    /// The port of the server's HTTP or HTTPS interface.
+    pub port: u16,
+    /// The user's name.
+    pub user: String,
+    /// The user's password, possibly empty.
+    pub password: Secret,
+    /// The database that the connection names. No statement depends on it.
+    pub database: String,
+    /// Whether to use HTTPS.
+    pub secure: bool,
+    /// The database that holds the tables.
+    pub schema: String,
+    /// The state table; the lock table is named after it.
+    pub table: String,
+    /// Limits of the lock.
+    pub lock: LockSettings,
+    /// Until a connection stands.
+    pub connect_timeout: Duration,
+    /// For one statement, its retries included.
+    pub request_timeout: Duration,
+}
+
+/// Limits of the lock.
+#[derive(Clone, Debug, PartialEq)]
+pub struct LockSettings {
+    /// How long a candidate waits for rivals to become visible.
+    pub settle: Duration,
+    /// The age at which a lock counts as abandoned.
+    pub stale: Duration,
+    /// How long to wait for a lock that another holds.
+    pub wait: Duration,
+    /// The pause between attempts.
+    pub retry: Duration,
+}
+
+/// A text that `Debug` does not show.
+#[derive(Clone, Default, PartialEq, Eq)]
+pub struct Secret(pub String);
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("(secret)")
+    }
+}
+
+impl Settings {
+    /// Host and port as they stand in a URL.
+    #[must_use]
+    pub fn authority(&self) -> String {
+        if self.host.contains(':') {
+            format!("[{}]:{}", self.host, self.port)
+        } else {
+            format!("{}:{}", self.host, self.port)
+        }
+    }
+}

@@ -1,0 +1,209 @@
+//! Reads settings: which of a setting's sources counts, and which values are accepted.
+
+use std::ops::RangeInclusive;
+use std::time::Duration;
+
+use super::fault::{Fault, summarize};
+use super::model::{LOCK_TABLE_TTL, LockSettings, Secret, Settings};
+use super::names::{NAMES, PREFIX, URI, full_name};
+use crate::error::Error;
+use crate::ports::SettingsSource;
+use crate::seconds::Seconds;
+use crate::uri::{self, UriParts};
+
+impl Settings {
+    /// Reads and checks all settings. For each, the first of these that is set counts: the setting itself, the URI's
+    /// query, the URI's own parts, the default. An empty text is not set.
+    ///
+    /// # Errors
+    /// [`MissingSetting`](crate::ErrorKind::MissingSetting) or [`InvalidSetting`](crate::ErrorKind::InvalidSetting), naming every fault that was found.
+    pub fn load(source: &dyn SettingsSource) -> Result<Self, Error> {
+        let mut faults = Vec::new();
+        let mut reader = Reader { source, uri: UriParts::default(), faults: &mut faults };
+        reader.read_uri();
+        let settings = reader.read();
+        summarize(faults).map_or(Ok(settings), Err)
+    }
+}
+
+/// Gathers values and faults.
+struct Reader<'a> {
+    source: &'a dyn SettingsSource,
+    uri: UriParts,
+    faults: &'a mut Vec<Fault>,
+}
+
+impl Reader<'_> {
+    fn explicit(&mut self, full_name: &str) -> Option<String> {
+        match self.source.get(full_name) {
+            Ok(value) => value.filter(|value| !value.is_empty()),
+            Err(reason) => {
+                self.faults.push(Fault::invalid(
+                    format!("{full_name} cannot be read: {reason}"),
+                    "the plugin host has to provide wasi:config/store",
+                ));
+                None
+            }
+        }
+    }
+
+    fn read_uri(&mut self) {
+        let Some(text) = self.explicit(URI) else { return };
+        match uri::parse(&text) {
+            Ok(parts) => self.uri = parts,
+            Err(fault) => self.faults.push(fault),
+        }
+        for (name, _) in &self.uri.query {
+            if !NAMES.contains(&name.as_str()) {
+                self.faults.push(Fault::invalid(
+                    format!("{URI}: the query names the unknown setting {name:?}"),
+                    format!("known are {}", NAMES.join(", ")),
+                ));
+            }
+        }
+    }
+
+    /// The setting itself, or else the last value in the URI's query.
+    fn text(&mut self, name: &str) -> Option<String> {
+        let explicit = self.explicit(&full_name(name));
+        explicit.or_else(|| {
+            let named = self.uri.query.iter().rev().find(|(candidate, _)| candidate == name);
+            named.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+        })
+    }
+
+    fn read(&mut self) -> Settings {
+        self.refuse_unsupported();
+        let secure = self.parsed("secure", "true or false", parse_bool);
+        let secure = secure.or(self.uri.secure).unwrap_or(false);
+        let port = self.parsed("port", "a number from 1 to 65535", |text| text.parse().ok().filter(|port| *port != 0));
+        let port = port.or(self.uri.port).unwrap_or(if secure { 8443 } else { 8123 });
+        let host = self.text("host").or_else(|| self.uri.host.take());
+        let host = host.unwrap_or_else(|| "localhost".to_owned());
+        let request_timeout = self.seconds("request_timeout_seconds", millis(60_000), millis(1)..=millis(3_600_000));
+        let settings = Settings {
+            host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
+            port,
+            secure,
+            user: self.required("user", "clickhouse://USER@…", |uri| uri.user.take()),
+            database: self.required("database", "clickhouse://…/DATABASE", |uri| uri.database.take()),
+            password: Secret(self.text("password").or_else(|| self.uri.password.take()).unwrap_or_default()),
+            schema: self.identifier("schema", "meltano"),
+            table: self.identifier("table", "state"),
+            lock: LockSettings {
+                settle: self.seconds("lock_settle_seconds", millis(1_000), millis(100)..=millis(60_000)),
+                stale: self.seconds("lock_stale_seconds", millis(300_000), millis(1_000)..=LOCK_TABLE_TTL),
+                wait: self.seconds("lock_wait_seconds", millis(30_000), millis(0)..=millis(86_400_000)),
+                retry: self.seconds("lock_retry_seconds", millis(1_000), millis(10)..=millis(3_600_000)),
+            },
+            connect_timeout: self.seconds("connect_timeout_seconds", millis(10_000), millis(1)..=millis(3_600_000)),
+            request_timeout,
+        };
+        self.check_header("user", &settings.user);
+        self.check_header("password", &settings.password.0);
+        if settings.host.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c)) {
+            self.faults.push(Fault::invalid(
+                format!("{PREFIX}host is neither a name nor an address"),
+                "give the name or address alone, without a scheme and a port",
+            ));
+        }
+        if settings.lock.stale <= settings.request_timeout + settings.lock.settle {
+            self.faults.push(Fault::invalid(
+                format!(
+                    "{PREFIX}lock_stale_seconds is not greater than request_timeout_seconds and lock_settle_seconds \
+                     together, so a lock could be taken for abandoned while its holder writes"
+                ),
+                format!("raise {PREFIX}lock_stale_seconds or lower {PREFIX}request_timeout_seconds"),
+            ));
+        }
+        settings
+    }
+
+    /// Settings that have a name but no function yet are refused rather than ignored.
+    fn refuse_unsupported(&mut self) {
+        for (name, supported) in
+            [("cluster", &[][..]), ("history_days", &["0"][..]), ("lock_protocol", &["auto", "settle"][..])]
+        {
+            let Some(value) = self.text(name) else { continue };
+            if !supported.contains(&value.as_str()) {
+                self.faults.push(Fault::invalid(
+                    format!("this version does not support the value of {PREFIX}{name}"),
+                    match supported {
+                        [] => format!("leave {PREFIX}{name} unset"),
+                        values => format!("{PREFIX}{name} may be {}", values.join(" or ")),
+                    },
+                ));
+            }
+        }
+    }
+
+    fn required(
+        &mut self,
+        name: &str,
+        place_in_uri: &str,
+        part: impl FnOnce(&mut UriParts) -> Option<String>,
+    ) -> String {
+        let value = self.text(name).or_else(|| part(&mut self.uri));
+        value.unwrap_or_else(|| {
+            self.faults.push(Fault::missing(name, place_in_uri));
+            String::new()
+        })
+    }
+
+    fn parsed<T>(&mut self, name: &str, form: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+        let text = self.text(name)?;
+        let value = parse(text.trim());
+        if value.is_none() {
+            self.invalid_value(name, form);
+        }
+        value
+    }
+
+    /// Does not repeat the value: a password with special characters can end up in any part of a URI.
+    fn invalid_value(&mut self, name: &str, form: &str) {
+        let full_name = full_name(name);
+        self.faults.push(Fault::invalid(
+            format!("the value of {full_name} is not {form}"),
+            format!("set {full_name} to {form}"),
+        ));
+    }
+
+    fn seconds(&mut self, name: &str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
+        let form = format!("a number of seconds, from {} to {}", Seconds(*range.start()), Seconds(*range.end()));
+        let duration = self.parsed(name, &form, |text| {
+            let duration = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+            range.contains(&duration).then_some(duration)
+        });
+        duration.unwrap_or(default)
+    }
+
+    fn identifier(&mut self, name: &str, default: &str) -> String {
+        let value = self.text(name).unwrap_or_else(|| default.to_owned());
+        if value.trim().is_empty() || value.contains('\0') {
+            self.invalid_value(name, "a name");
+        }
+        value
+    }
+
+    /// Credentials travel in headers, which cannot hold control characters.
+    fn check_header(&mut self, name: &str, value: &str) {
+        if value.chars().any(char::is_control) {
+            self.faults.push(Fault::invalid(
+                format!("{PREFIX}{name} holds a control character, such as a line break"),
+                "remove it; a file read into a variable often ends in a line break",
+            ));
+        }
+    }
+}
+
+const fn millis(millis: u64) -> Duration {
+    Duration::from_millis(millis)
+}
+
+fn parse_bool(text: &str) -> Option<bool> {
+    match text.to_ascii_lowercase().as_str() {
+        "true" | "1" | "yes" | "on" => Some(true),
+        "false" | "0" | "no" | "off" => Some(false),
+        _ => None,
+    }
+}

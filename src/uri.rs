@@ -1,0 +1,117 @@
+//! `state_backend.uri`: `clickhouse://user:password@host:port/database?setting=value`.
+
+use percent_encoding::percent_decode_str;
+use url::{Host, Url};
+
+use crate::settings::Fault;
+
+/// What a URI says, each part percent-decoded; an empty part is absent.
+#[derive(Default)]
+pub(crate) struct UriParts {
+    pub(crate) secure: Option<bool>,
+    pub(crate) host: Option<String>,
+    pub(crate) port: Option<u16>,
+    pub(crate) user: Option<String>,
+    pub(crate) password: Option<String>,
+    pub(crate) database: Option<String>,
+    /// The query's names and values, in order.
+    pub(crate) query: Vec<(String, String)>,
+}
+
+const NAME: &str = "state_backend.uri";
+const FORM: &str = "clickhouse://user:password@host:8123/database";
+const ENCODE: &str = "percent-encode special characters in the user and the password: \
+                      @ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25";
+
+/// Takes a URI apart. No fault repeats the URI, since it may hold a password.
+pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
+    let uri = uri.trim();
+    if uri.is_empty() {
+        return Ok(UriParts::default());
+    }
+    let fault = |message: &str, hint: &str| Fault::invalid(format!("{NAME}: {message}"), hint);
+
+    let Some((scheme, rest)) = uri.split_once("://") else {
+        return Err(fault("the value does not begin with clickhouse://", &format!("write it as {FORM}")));
+    };
+    let secure = match scheme.to_ascii_lowercase().as_str() {
+        "clickhouse" => None,
+        "clickhouse+https" => Some(true),
+        "clickhouse+http" => Some(false),
+        other => {
+            return Err(fault(
+                &format!("the scheme {other:?} is not one of clickhouse, clickhouse+http, clickhouse+https"),
+                &format!("write it as {FORM}"),
+            ));
+        }
+    };
+    if rest.contains('#') {
+        return Err(fault("the value holds an unencoded #", ENCODE));
+    }
+    let authority_end = rest.find(['/', '?']).unwrap_or(rest.len());
+    let (authority, tail) = rest.split_at(authority_end);
+    if tail.contains('@') {
+        return Err(fault("an @ follows the first / or ?", ENCODE));
+    }
+    check_escapes(rest).map_err(|()| fault("a % is not followed by two hexadecimal digits", ENCODE))?;
+
+    // The URL standard refuses credentials before an empty host, which means the default host here.
+    let (userinfo, address) = authority.rsplit_once('@').map_or(("", authority), |(u, a)| (u, a));
+    let host_given = !address.is_empty() && !address.starts_with(':');
+    let complete = if host_given {
+        format!("clickhouse://{rest}")
+    } else {
+        format!("clickhouse://{userinfo}@localhost{address}{tail}")
+    };
+
+    let url = Url::parse(&complete).map_err(|error| match error {
+        url::ParseError::InvalidPort => fault("the port is not a number from 1 to 65535", ENCODE),
+        url::ParseError::InvalidIpv6Address => fault(
+            "the host is no valid IPv6 address",
+            "write an IPv6 address in brackets: clickhouse://user@[::1]:8123/database",
+        ),
+        error => fault(&format!("{error}"), ENCODE),
+    })?;
+    if url.port() == Some(0) {
+        return Err(fault("the port is not a number from 1 to 65535", ENCODE));
+    }
+    let path = url.path().trim_matches('/');
+    if path.contains('/') {
+        return Err(fault(
+            "the path names more than one database",
+            "the path is the name of the database alone; a / within a name is written %2F",
+        ));
+    }
+    let decode = |text: &str| -> Result<Option<String>, Fault> {
+        let text = percent_decode_str(text)
+            .decode_utf8()
+            .map_err(|_| fault("a part is not UTF-8 after percent-decoding", ENCODE))?;
+        Ok(Some(text.into_owned()).filter(|text| !text.is_empty()))
+    };
+    Ok(UriParts {
+        secure,
+        host: match url.host() {
+            Some(Host::Domain(name)) if host_given => decode(name)?,
+            Some(Host::Ipv6(address)) => Some(address.to_string()),
+            Some(Host::Ipv4(address)) => Some(address.to_string()),
+            _ => None,
+        },
+        port: url.port(),
+        user: decode(url.username())?,
+        password: decode(url.password().unwrap_or_default())?,
+        database: decode(path)?,
+        query: url.query_pairs().into_owned().collect(),
+    })
+}
+
+/// Whether each `%` begins an escape.
+fn check_escapes(text: &str) -> Result<(), ()> {
+    let mut rest = text;
+    while let Some((_, after)) = rest.split_once('%') {
+        match after.as_bytes() {
+            [a, b, ..] if a.is_ascii_hexdigit() && b.is_ascii_hexdigit() => rest = after,
+            _ => return Err(()),
+        }
+    }
+    Ok(())
+}

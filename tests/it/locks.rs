@@ -1,0 +1,168 @@
+//! The lock: who gets it, who waits, what is left.
+
+use std::time::{Duration, Instant};
+
+use meltano_state_host::{ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
+
+use crate::sandbox::{Sandbox, component_error, instance, state};
+
+const SETTLE: &str = "state_backend.clickhouse.lock_settle_seconds";
+const WAIT: &str = "state_backend.clickhouse.lock_wait_seconds";
+const RETRY: &str = "state_backend.lock_retry_seconds";
+
+fn insert_lock(sandbox: &Sandbox, lock_id: &str, age_seconds: u32) {
+    sandbox.sql(&format!(
+        "INSERT INTO {{}}.state_lock (state_id, lock_id, locked_at) VALUES ('a', '{lock_id}', now() - {age_seconds})"
+    ));
+}
+
+#[tokio::test]
+async fn a_held_lock_is_waited_for_and_its_holder_named() {
+    let sandbox = Sandbox::new();
+    let mut store = instance(&sandbox.uri(), &[(WAIT, "1.5"), (RETRY, "0.2")]).await;
+    store.init().await.unwrap();
+    insert_lock(&sandbox, "rival", 10);
+    let start = Instant::now();
+    let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
+    let waited = start.elapsed();
+    assert_eq!(error.kind, ErrorKind::Locked);
+    assert!(error.message.contains("rival"), "{error}");
+    assert!(waited > Duration::from_millis(1000) && waited < Duration::from_secs(3), "{waited:?}");
+    assert_eq!(component_error(store.clear("a").await).kind, ErrorKind::Locked);
+    assert_eq!(store.get("a").await.unwrap(), None);
+    assert_eq!(sandbox.lock_rows(), "a\trival\n");
+    // Locks of other ids do not matter, and neither do locks to calls that take none.
+    store.update(&state("b", Some("{\"x\":1}"), None)).await.unwrap();
+    store.set(&state("a", None, Some("{\"x\":1}"))).await.unwrap();
+}
+
+#[tokio::test]
+async fn a_released_lock_is_taken() {
+    let sandbox = Sandbox::new();
+    let mut store = instance(&sandbox.uri(), &[(RETRY, "0.05")]).await;
+    store.init().await.unwrap();
+    insert_lock(&sandbox, "rival", 0);
+    let update = state("a", Some("{\"x\":1}"), None);
+    let release = async {
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        sandbox.sql("DELETE FROM {}.state_lock WHERE lock_id = 'rival'");
+    };
+    let (updated, ()) = tokio::join!(store.update(&update), release);
+    updated.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(update));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn a_stale_lock_is_removed() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    store.init().await.unwrap();
+    insert_lock(&sandbox, "dead", 301);
+    store.update(&state("a", Some("{\"x\":1}"), None)).await.unwrap();
+    assert_eq!(sandbox.lock_rows(), "");
+    // One second later it would be stale; the margin is for the statements before this one.
+    insert_lock(&sandbox, "alive", 290);
+    let mut impatient = instance(&sandbox.uri(), &[(WAIT, "0")]).await;
+    assert_eq!(component_error(impatient.clear("a").await).kind, ErrorKind::Locked);
+}
+
+#[tokio::test]
+async fn the_lower_candidate_wins() {
+    for (rival, wins) in [("00000000-0000-0000-0000-000000000000", false), ("ffffffff", true)] {
+        let sandbox = Sandbox::new();
+        let mut store = instance(&sandbox.uri(), &[(SETTLE, "1"), (WAIT, "0")]).await;
+        store.init().await.unwrap();
+        // A peer that has looked before our row was there, and inserts after.
+        let peer = async {
+            tokio::time::sleep(Duration::from_millis(400)).await;
+            insert_lock(&sandbox, rival, 0);
+        };
+        let update = state("a", Some("{\"x\":1}"), None);
+        let (updated, ()) = tokio::join!(store.update(&update), peer);
+        assert_eq!(updated.is_ok(), wins, "{rival}: {updated:?}");
+        assert_eq!(sandbox.lock_rows(), format!("a\t{rival}\n"));
+    }
+}
+
+#[tokio::test]
+async fn a_lock_taken_away_before_the_write_is_noticed_and_nothing_is_written() {
+    let sandbox = Sandbox::new();
+    let before = state("a", Some("{\"before\":1}"), None);
+    sandbox.instance().await.set(&before).await.unwrap();
+    let slow_writes = faults().when(|request| request.contains("FROM rows"), Fault::Delay(Duration::from_millis(800)));
+    let mut store = instance_over(slow_writes, &sandbox).await;
+    let thief = async {
+        // After the settle time of 0.1 s, before the write.
+        tokio::time::sleep(Duration::from_millis(500)).await;
+        insert_lock(&sandbox, "00000000-0000-0000-0000-000000000000", 0);
+    };
+    let update = state("a", Some("{\"after\":1}"), None);
+    let (updated, ()) = tokio::join!(store.update(&update), thief);
+    assert_eq!(component_error(updated).kind, ErrorKind::LockLost);
+    assert_eq!(store.get("a").await.unwrap(), Some(before));
+    assert_eq!(sandbox.lock_rows(), "a\t00000000-0000-0000-0000-000000000000\n");
+}
+
+#[tokio::test]
+async fn an_uncertain_insert_of_a_lock_is_taken_back() {
+    let sandbox = Sandbox::new();
+    sandbox.instance().await.init().await.unwrap();
+    let lost = faults().when(|request| request.contains("NOT EXISTS"), Fault::FailAfter);
+    let mut store = instance_over(lost, &sandbox).await;
+    let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
+    assert_eq!(error.kind, ErrorKind::OutcomeUnknown);
+    assert_eq!(sandbox.lock_rows(), "");
+    assert_eq!(store.get("a").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn lost_answers_are_asked_for_again() {
+    let sandbox = Sandbox::new();
+    sandbox.instance().await.init().await.unwrap();
+    // Lock rows, state, write, release: each is lost once; only the insert of the candidate, the first, may not be.
+    let lost = (1..8).step_by(2).fold(faults(), |faults, ordinal| {
+        let fault = if ordinal % 4 == 1 { Fault::FailAfter } else { Fault::CutBody(0) };
+        faults.at(ordinal, fault)
+    });
+    let mut store = instance_over(lost, &sandbox).await;
+    let update = state("a", Some("{\"x\":1}"), None);
+    store.update(&update).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(update));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+fn faults() -> Faults<PooledClient> {
+    Faults::over(PooledClient::default())
+}
+
+async fn instance_over(transport: Faults<PooledClient>, sandbox: &Sandbox) -> Instance {
+    let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
+    let plugin = Plugin::builder().settings(settings).transport(transport).build().unwrap();
+    plugin.instance().await.unwrap()
+}
+
+#[tokio::test]
+async fn rivals_do_not_lose_updates() {
+    let sandbox = Sandbox::new();
+    let settings = [(RETRY, "0.05"), (WAIT, "60")];
+    let tasks: Vec<_> = (0..4)
+        .map(|task| {
+            let uri = sandbox.uri();
+            tokio::spawn(async move {
+                let mut store = instance(&uri, &settings).await;
+                for section in 0..3 {
+                    let text = format!("{{\"t{task}s{section}\":1}}");
+                    store.update(&state("a", Some(&text), None)).await.unwrap();
+                }
+            })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+    let merged = sandbox.instance().await.get("a").await.unwrap().unwrap().partial_state.unwrap();
+    let merged: serde_json::Value = serde_json::from_str(&merged).unwrap();
+    assert_eq!(merged.as_object().unwrap().len(), 12, "{merged}");
+    assert_eq!(sandbox.lock_rows(), "");
+}

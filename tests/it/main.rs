@@ -1,0 +1,17 @@
+//! The component in the host, against a real ClickHouse.
+//!
+//! The server is the embedded one, started for this run, or the one that `MELTANO_STATE_BACKEND_URI` names, whose user
+//! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
+
+mod cases;
+mod cli;
+mod contract;
+mod creation;
+mod locks;
+mod peers;
+mod privileges;
+mod sandbox;
+mod secrets;
+mod server;
+mod surface;
+mod users;

@@ -1,0 +1,149 @@
+//! The Python add-on on the same tables, and a stock wasmtime as another host of the same component.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::time::Duration;
+
+use meltano_state_host::COMPONENT;
+use serde_json::{Value, json};
+
+use crate::sandbox::{Sandbox, instance, state};
+use crate::server::SERVER;
+
+/// A program that `cargo xtask test` installs. Where there is no Python these tests cannot run, except on CI, where
+/// it has to be there.
+fn peer(variable: &str) -> Option<PathBuf> {
+    let path = std::env::var_os(variable).map(PathBuf::from);
+    assert!(path.is_some() || std::env::var_os("CI").is_none(), "{variable} is not set; cargo xtask test sets it");
+    if path.is_none() {
+        eprintln!("skipped: {variable} is not set; cargo xtask test sets it where there is a python3");
+    }
+    path
+}
+
+fn python(python: &Path, sandbox: &Sandbox, arguments: &[&str]) -> Command {
+    let uri = SERVER.uri();
+    let port = uri.port().unwrap_or(8123).to_string();
+    let mut command = Command::new(python);
+    command
+        .arg(concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/peers/addon.py"))
+        .args([uri.host_str().unwrap(), &port, uri.username(), uri.password().unwrap_or_default(), &sandbox.schema])
+        .args(arguments);
+    command
+}
+
+fn addon(program: &Path, sandbox: &Sandbox, arguments: &[&str]) -> Value {
+    let output = python(program, sandbox, arguments).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
+#[tokio::test]
+async fn rows_of_the_python_addon_are_read_and_ours_are_read_by_it() {
+    let Some(program) = peer("PEERS_PYTHON") else { return };
+    let sandbox = Sandbox::new();
+    let partial = json!({"singer_state": {"é": "\u{1F980} \"\\\n", "n": 12345678901234567890u64}});
+    let completed = json!({"singer_state": {"f": 1.5, "list": [null, true]}});
+    // The add-on creates the tables in its own layout; the component works on them.
+    addon(&program, &sandbox, &["set", "py:'\\", &partial.to_string(), &completed.to_string()]);
+    addon(&program, &sandbox, &["set", "empty", "{}", "{}"]);
+
+    let mut store = sandbox.instance().await;
+    let read = store.get("py:'\\").await.unwrap().unwrap();
+    let parsed = |text: Option<String>| serde_json::from_str::<Value>(&text.unwrap()).unwrap();
+    assert_eq!(parsed(read.partial_state), partial);
+    assert_eq!(parsed(read.completed_state), completed);
+    assert_eq!(store.get("empty").await.unwrap(), Some(state("empty", None, None)));
+
+    store.update(&state("py:'\\", Some("{\"more\":1}"), None)).await.unwrap();
+    store.set(&state("ours\n", None, Some(&completed.to_string()))).await.unwrap();
+    let mut merged = partial.clone();
+    merged["more"] = json!(1);
+    assert_eq!(addon(&program, &sandbox, &["get", "py:'\\"]), json!([merged, completed]));
+    assert_eq!(addon(&program, &sandbox, &["get", "ours\n"]), json!([{}, completed]));
+    assert_eq!(addon(&program, &sandbox, &["list"]), json!(["empty", "ours\n", "py:'\\"]));
+
+    addon(&program, &sandbox, &["delete", "ours\n"]);
+    assert_eq!(store.get("ours\n").await.unwrap(), None);
+    store.clear("empty").await.unwrap();
+    assert_eq!(addon(&program, &sandbox, &["list"]), json!(["py:'\\"]));
+}
+
+/// Starts the add-on and returns once it holds the lock.
+fn hold(program: &Path, sandbox: &Sandbox, seconds: &str) -> Child {
+    let mut child = python(program, sandbox, &["hold", "a", seconds]).stdout(Stdio::piped()).spawn().unwrap();
+    let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
+    assert_eq!(line, "held");
+    child
+}
+
+#[tokio::test]
+async fn component_and_addon_wait_for_each_others_locks() {
+    let Some(program) = peer("PEERS_PYTHON") else { return };
+    let sandbox = Sandbox::new();
+    let settings = [("state_backend.clickhouse.lock_settle_seconds", "1"), ("state_backend.lock_retry_seconds", "0.2")];
+    let mut store = instance(&sandbox.uri(), &settings).await;
+
+    let mut holder = hold(&program, &sandbox, "1.5");
+    store.update(&state("a", Some("{\"p\":1}"), None)).await.unwrap();
+    assert!(holder.wait().unwrap().success());
+    // The add-on's write under its lock came first, so its completed state stayed below the update.
+    let expected = state("a", Some("{\"p\":1}"), Some("{\"n\": 1}"));
+    assert_eq!(store.get("a").await.unwrap(), Some(expected));
+
+    // The other way round: the add-on starts while the component settles.
+    let starting = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        python(&program, &sandbox, &["hold", "a", "0"]).stdout(Stdio::null()).spawn().unwrap()
+    };
+    let update = state("a", None, Some("{\"n\":10}"));
+    let (updated, mut second) = tokio::join!(store.update(&update), starting);
+    updated.unwrap();
+    let ended = tokio::task::spawn_blocking(move || second.wait().unwrap()).await.unwrap();
+    assert!(ended.success());
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", None, Some("{\"n\": 11}"))));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+/// Calls a function of the component with `wasmtime run --invoke` and returns what it prints.
+fn invoke(wasmtime: &Path, component: &Path, uri: &str, call: &str) -> String {
+    let output = Command::new(wasmtime)
+        .args(["run", "-S", "http,config", "-S", &format!("config-var=state_backend.uri={uri}"), "--invoke", call])
+        .arg(component)
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{call}: {stderr}");
+    String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+}
+
+#[test]
+fn a_stock_wasmtime_runs_every_function() {
+    let Some(wasmtime) = peer("PEERS_WASMTIME") else { return };
+    let sandbox = Sandbox::new();
+    let directory = tempfile::tempdir().unwrap();
+    let component = directory.path().join("component.wasm");
+    std::fs::write(&component, COMPONENT).unwrap();
+    let uri = sandbox.uri();
+    let check = |call: &str, printed: &str| {
+        assert_eq!(invoke(&wasmtime, &component, uri.as_str(), call), printed, "{call}");
+    };
+    check("get(\"dev:a\")", "ok(none)");
+    check("init()", "ok");
+    check(r#"set({state-id: "dev:a", completed-state: "{\"x\": 1}"})"#, "ok");
+    check(r#"update({state-id: "dev:a", partial-state: "{\"y\": 2}"})"#, "ok");
+    check(
+        "get(\"dev:a\")",
+        r#"ok(some({state-id: "dev:a", partial-state: some("{\"y\": 2}"), completed-state: some("{\"x\": 1}")}))"#,
+    );
+    check("get-state-ids(some(\"dev:*\"))", "ok([\"dev:a\"])");
+    check("get-state-ids(none)", "ok([\"dev:a\"])");
+    check("clear(\"dev:a\")", "ok");
+    check("delete(\"dev:a\")", "ok");
+    check("clear-all()", "ok(0)");
+
+    let down = "clickhouse://u:p@127.0.0.1:1/d";
+    let printed = invoke(&wasmtime, &component, down, "get(\"a\")");
+    assert!(printed.starts_with("err({kind: unreachable, message: "), "{printed}");
+}

@@ -1,0 +1,92 @@
+//! The ClickHouse server of this run.
+
+use std::io::{BufRead as _, BufReader, Write as _};
+use std::process::{Child, Command, Stdio};
+use std::sync::LazyLock;
+
+use url::Url;
+
+use crate::users;
+
+/// A server, and a user of it who may create databases and users.
+pub(crate) struct Server {
+    uri: Url,
+    /// The embedded server ends when its stdin does, at the latest with this process.
+    _process: Option<Child>,
+}
+
+/// The server that all tests share.
+pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::var("MELTANO_STATE_BACKEND_URI") {
+    Ok(uri) if !uri.is_empty() => {
+        let server = Server { uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"), _process: None };
+        users::create(&server);
+        server
+    }
+    _ => embedded(),
+});
+
+fn embedded() -> Server {
+    let mut command = match std::env::var_os("XTASK") {
+        Some(xtask) => Command::new(xtask),
+        None => {
+            let mut cargo = Command::new(env!("CARGO"));
+            cargo.args(["run", "--quiet", "--package", "xtask", "--"]);
+            cargo
+        }
+    };
+    let mut users = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
+    users.write_all(users::xml().as_bytes()).expect("it can be written");
+    let mut process = command
+        .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
+        .arg(users.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .expect("xtask starts");
+    let stdout = process.stdout.take().expect("stdout is a pipe");
+    let ready = BufReader::new(stdout).lines().next().expect("xtask clickhouse says that it is ready");
+    let ready = ready.expect("its output is text");
+    let port = ready.rsplit(':').next().expect("it names its address");
+    Server {
+        uri: Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI"),
+        _process: Some(process),
+    }
+}
+
+impl Server {
+    /// The server's URI for its administrator.
+    pub(crate) fn uri(&self) -> Url {
+        self.uri.clone()
+    }
+
+    /// The URI for another user of the same server.
+    pub(crate) fn uri_of(&self, user: &str, password: &str) -> Url {
+        let mut uri = self.uri();
+        uri.set_username(user).expect("a user name");
+        uri.set_password(Some(password)).expect("a password");
+        uri
+    }
+
+    /// Runs a statement as the administrator and returns what it prints.
+    pub(crate) fn sql(&self, statement: &str) -> String {
+        self.try_sql(statement).unwrap_or_else(|error| panic!("{statement}: {error}"))
+    }
+
+    /// Runs a statement as the administrator; what it prints, or the server's error.
+    pub(crate) fn try_sql(&self, statement: &str) -> Result<String, String> {
+        let scheme = if self.uri.query().is_some_and(|query| query.contains("secure=true")) { "https" } else { "http" };
+        let host = self.uri.host_str().unwrap_or("localhost");
+        let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
+        let mut answer =
+            ureq::post(format!("{scheme}://{host}:{}/?wait_end_of_query=1", self.uri.port().unwrap_or(8123)))
+                .header("X-ClickHouse-User", decode(self.uri.username()))
+                .header("X-ClickHouse-Key", decode(self.uri.password().unwrap_or_default()))
+                .config()
+                .http_status_as_error(false)
+                .build()
+                .send(statement)
+                .map_err(|error| error.to_string())?;
+        let text = answer.body_mut().read_to_string().map_err(|error| error.to_string())?;
+        if answer.status().is_success() { Ok(text) } else { Err(text) }
+    }
+}

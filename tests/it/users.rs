@@ -1,0 +1,85 @@
+//! Users with fewer privileges than the administrator, each with a database of its own.
+//!
+//! The embedded server reads them from a file when it starts; on another server they are created with SQL.
+
+use crate::server::Server;
+
+/// A user, and what it may do; `{}` stands for the database that is its own.
+pub(crate) struct User {
+    pub(crate) name: &'static str,
+    readonly: u8,
+    grants: &'static [&'static str],
+}
+
+/// The README's list.
+pub(crate) const MINIMAL: &[&str] =
+    &["SELECT, INSERT, ALTER DELETE ON {}.state", "SELECT, INSERT, ALTER DELETE ON {}.state_lock"];
+
+/// Needed where the server is configured with `table_engines_require_grant`.
+const ENGINE: &str = "TABLE ENGINE ON ReplacingMergeTree";
+
+pub(crate) const LIMITED: User = User { name: "limited", readonly: 0, grants: MINIMAL };
+pub(crate) const READER: User = User { name: "reader", readonly: 1, grants: &["SELECT ON {}.state"] };
+pub(crate) const READER_WITH_SETTINGS: User = User { name: "reader2", readonly: 2, grants: &["SELECT ON {}.state"] };
+pub(crate) const STRANGER: User = User { name: "stranger", readonly: 0, grants: &[] };
+pub(crate) const CREATOR: User =
+    User { name: "creator", readonly: 0, grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE ON {}.*", ENGINE] };
+pub(crate) const SECRETIVE: User = User {
+    name: "secretive",
+    readonly: 0,
+    grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE, CREATE DATABASE ON {}.*", ENGINE],
+};
+
+const ALL: [User; 6] = [LIMITED, READER, READER_WITH_SETTINGS, STRANGER, CREATOR, SECRETIVE];
+
+/// The password of all of them; unlike any other text, and in need of encoding in a URI.
+pub(crate) const PASSWORD: &str = "hunter2/hunter2";
+
+impl User {
+    /// The database of this user in this run, which is the user's name on the server too.
+    pub(crate) fn schema(&self) -> String {
+        format!("it_{}_{}", std::process::id(), self.name)
+    }
+
+    fn grants(&self) -> impl Iterator<Item = String> {
+        let schema = self.schema();
+        self.grants.iter().map(move |grant| format!("GRANT {} TO {schema}", grant.replace("{}", &schema)))
+    }
+}
+
+/// The users as a ClickHouse configuration file.
+pub(crate) fn xml() -> String {
+    let users: String = ALL
+        .iter()
+        .map(|user| {
+            let name = user.schema();
+            // In a file the user that is granted to is the one that the grant stands in.
+            let grants: String = user
+                .grants()
+                .map(|grant| format!("<query>{}</query>", grant.trim_end_matches(&format!(" TO {name}"))))
+                .collect();
+            // No grant at all would mean every privilege.
+            let grants = if grants.is_empty() { "<query>GRANT SELECT ON none.none</query>".to_owned() } else { grants };
+            format!(
+                "<{name}><password>{PASSWORD}</password><networks><ip>::/0</ip></networks>\
+                 <profile>readonly_{}</profile><grants>{grants}</grants></{name}>",
+                user.readonly
+            )
+        })
+        .collect();
+    let profiles: String =
+        (0..3).map(|level| format!("<readonly_{level}><readonly>{level}</readonly></readonly_{level}>")).collect();
+    format!("<clickhouse><profiles>{profiles}</profiles><users>{users}</users></clickhouse>")
+}
+
+/// Creates the users with SQL.
+pub(crate) fn create(server: &Server) {
+    for user in &ALL {
+        let name = user.schema();
+        let readonly = user.readonly;
+        server.sql(&format!("CREATE USER {name} IDENTIFIED BY '{PASSWORD}' SETTINGS readonly = {readonly}"));
+        for grant in user.grants() {
+            server.sql(&grant);
+        }
+    }
+}

@@ -1,0 +1,53 @@
+//! The project's tasks, run as `cargo xtask <task>`.
+
+#[cfg(not(unix))]
+compile_error!("xtask needs Linux or macOS; on Windows use WSL");
+
+mod build;
+mod clickhouse;
+mod demo;
+mod peers;
+mod progress;
+mod story;
+mod suite;
+mod test;
+mod toolchain;
+mod wit;
+mod workspace;
+
+use std::process::ExitCode;
+
+use clap::{Parser, Subcommand};
+
+#[derive(Parser)]
+#[command(bin_name = "cargo xtask", about, version)]
+struct Cli {
+    #[command(subcommand)]
+    task: Task,
+}
+
+#[derive(Subcommand)]
+enum Task {
+    Build(build::Args),
+    Clickhouse(clickhouse::Args),
+    Demo(demo::Args),
+    Test(test::Args),
+    Wit(wit::Args),
+}
+
+fn main() -> ExitCode {
+    let outcome = match Cli::parse().task {
+        Task::Build(args) => build::run(&args),
+        Task::Clickhouse(args) => clickhouse::run(&args),
+        Task::Demo(args) => demo::run(&args),
+        Task::Test(args) => test::run(&args),
+        Task::Wit(args) => wit::run(&args),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error:#}");
+            ExitCode::FAILURE
+        }
+    }
+}

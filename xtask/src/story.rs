@@ -1,0 +1,65 @@
+//! What `xtask demo` plays: two pipelines, as Meltano would run them.
+
+/// One step of the demo.
+pub(crate) enum Step {
+    /// A comment.
+    Say(&'static str),
+    /// `meltano-state` with these arguments; it has to succeed.
+    Run(&'static [&'static str]),
+    /// Two at once on one state id: the second finds the lock held.
+    Contend { first: &'static [&'static str], second: &'static [&'static str] },
+}
+
+use Step::{Contend, Run, Say};
+
+const GITLAB: &str = "prod:tap-gitlab-to-target-jsonl";
+const POSTGRES: &str = "prod:tap-postgres-to-target-snowflake:eu";
+
+/// The steps in order.
+pub(crate) const STORY: &[Step] = &[
+    Say("The first command creates the tables; any first write would."),
+    Run(&["init"]),
+    Say("tap-gitlab runs. On each STATE line Meltano lays what was reached over the stored state …"),
+    Run(&["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"projects":{"updated_at":"2026-01-01T08:00:00Z"}}}}"#]),
+    Run(&[
+        "merge",
+        GITLAB,
+        r#"{"singer_state":{"bookmarks":{"issues":{"updated_at":"2026-01-01T09:30:00Z","page":7}}}}"#,
+    ]),
+    Say("… and when the run has finished, its final state replaces all of that."),
+    Run(&[
+        "set",
+        GITLAB,
+        r#"{"singer_state":{"bookmarks":{"projects":{"updated_at":"2026-01-01T08:00:00Z"},"issues":{"updated_at":"2026-01-01T09:59:00Z"}}}}"#,
+    ]),
+    Say("tap-postgres finished yesterday; today it breaks off after one table."),
+    Run(&[
+        "set",
+        POSTGRES,
+        r#"{"singer_state":{"bookmarks":{"public-users":{"lsn":880012},"public-orders":{"lsn":880012}}}}"#,
+    ]),
+    Run(&["merge", POSTGRES, r#"{"singer_state":{"bookmarks":{"public-users":{"lsn":991337}}}}"#]),
+    Run(&["list"]),
+    Say("The second run resumes from the finished state with the unfinished one laid over it."),
+    Run(&["get", POSTGRES]),
+    Run(&[
+        "set",
+        POSTGRES,
+        r#"{"singer_state":{"bookmarks":{"public-users":{"lsn":991999},"public-orders":{"lsn":991999}}}}"#,
+    ]),
+    Run(&["get", POSTGRES, "--format", "json"]),
+    Say(
+        "Two runs of one pipeline at once: the second asks for the lock, does not want to wait, and hears who holds it.",
+    ),
+    Contend {
+        first: &["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":1}}}}"#],
+        second: &[
+            "--set",
+            "clickhouse.lock_wait_seconds=0",
+            "merge",
+            GITLAB,
+            r#"{"singer_state":{"bookmarks":{"issues":{"page":2}}}}"#,
+        ],
+    },
+    Run(&["get", GITLAB]),
+];

