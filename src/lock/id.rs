@@ -31,7 +31,7 @@ mod tests {
         for pair in times.windows(2) {
             assert!(at(pair[0], u128::MAX) < at(pair[1], 0), "{pair:?}");
         }
-        assert!(at(0xFFFF_FFFF_FFFF, u128::MAX) .as_str() < "00000001");
+        assert!(at(0xFFFF_FFFF_FFFF, u128::MAX).as_str() < "00000001");
     }
 
     #[test]

@@ -39,7 +39,7 @@ async fn large_states_and_long_ids() {
         let id = format!("{}é", "x".repeat(10_000));
         store.set(&state(&id, None, Some(&text))).await.unwrap();
         assert_eq!(store.get(&id).await.unwrap(), Some(state(&id, None, Some(&text))));
-        assert_eq!(store.get_state_ids(Some("x*")).await.unwrap(), [id.clone()]);
+        assert_eq!(store.get_state_ids(Some("x*")).await.unwrap(), [id.as_str()]);
         store.update(&state(&id, Some("{\"a\":1}"), None)).await.unwrap();
         assert_eq!(store.get(&id).await.unwrap(), Some(state(&id, Some("{\"a\":1}"), Some(&text))));
         store.clear(&id).await.unwrap();

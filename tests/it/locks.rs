@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use meltano_state_host::{ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
 
-use crate::sandbox::{Sandbox, component_error, instance, state};
+use crate::sandbox::{Sandbox, cache, component_error, instance, state};
 
 const SETTLE: &str = "state_backend.clickhouse.lock_settle_seconds";
 const WAIT: &str = "state_backend.clickhouse.lock_wait_seconds";
@@ -138,7 +138,7 @@ fn faults() -> Faults<PooledClient> {
 
 async fn instance_over(transport: Faults<PooledClient>, sandbox: &Sandbox) -> Instance {
     let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
-    let plugin = Plugin::builder().settings(settings).transport(transport).build().unwrap();
+    let plugin = Plugin::builder().settings(settings).transport(transport).cache(cache()).build().unwrap();
     plugin.instance().await.unwrap()
 }
 

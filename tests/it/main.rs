@@ -1,4 +1,4 @@
-//! The component in the host, against a real ClickHouse.
+//! The component in the host, against a real ClickHouse; and in [`host`] the host by itself.
 //!
 //! The server is the embedded one, started for this run, or the one that `MELTANO_STATE_BACKEND_URI` names, whose user
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
@@ -7,6 +7,7 @@ mod cases;
 mod cli;
 mod contract;
 mod creation;
+mod host;
 mod locks;
 mod peers;
 mod privileges;

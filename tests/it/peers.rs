@@ -70,12 +70,12 @@ async fn rows_of_the_python_addon_are_read_and_ours_are_read_by_it() {
     assert_eq!(addon(&program, &sandbox, &["list"]), json!(["py:'\\"]));
 }
 
-/// Starts the add-on and returns once it holds the lock.
-fn hold(program: &Path, sandbox: &Sandbox, seconds: &str) -> Child {
+/// Starts the add-on and returns once it holds the lock. Its output has to stay open until it ends.
+fn hold(program: &Path, sandbox: &Sandbox, seconds: &str) -> (Child, impl Sized) {
     let mut child = python(program, sandbox, &["hold", "a", seconds]).stdout(Stdio::piped()).spawn().unwrap();
-    let line = BufReader::new(child.stdout.take().unwrap()).lines().next().unwrap().unwrap();
-    assert_eq!(line, "held");
-    child
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "held");
+    (child, lines)
 }
 
 #[tokio::test]
@@ -85,7 +85,7 @@ async fn component_and_addon_wait_for_each_others_locks() {
     let settings = [("state_backend.clickhouse.lock_settle_seconds", "1"), ("state_backend.lock_retry_seconds", "0.2")];
     let mut store = instance(&sandbox.uri(), &settings).await;
 
-    let mut holder = hold(&program, &sandbox, "1.5");
+    let (mut holder, _output) = hold(&program, &sandbox, "1.5");
     store.update(&state("a", Some("{\"p\":1}"), None)).await.unwrap();
     assert!(holder.wait().unwrap().success());
     // The add-on's write under its lock came first, so its completed state stayed below the update.

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use meltano_state_host::{CallError, Error, Instance, Plugin, Settings, State};
+use meltano_state_host::{Cache, CallError, Error, Instance, Plugin, Settings, State};
 use url::Url;
 
 use crate::server::SERVER;
@@ -76,7 +76,12 @@ pub(crate) fn plugin(uri: &Url, settings: &[(&str, &str)]) -> Plugin {
     for (name, value) in settings {
         all = all.with(name, *value).unwrap();
     }
-    Plugin::builder().settings(all).build().unwrap()
+    Plugin::builder().settings(all).cache(cache()).build().unwrap()
+}
+
+/// Compiled once for all tests of this run.
+pub(crate) fn cache() -> Cache {
+    Cache::in_directory(concat!(env!("CARGO_TARGET_TMPDIR"), "/compiled"))
 }
 
 /// An instance of such a plugin.

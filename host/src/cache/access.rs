@@ -2,6 +2,7 @@
 
 use std::io;
 
+/// `check` passes what is of the expected kind, belongs to the user who runs this and is writable by nobody else.
 pub(super) use system::{check, create_directory};
 
 pub(super) fn refusal(reason: &str) -> io::Error {

@@ -71,13 +71,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     fs::create_dir_all(&data).with_context(|| format!("cannot create {}", data.display()))?;
     let port = Port::new(args.port)?;
     let instance = instance(&work);
-    let config =
-        Config {
-            instance: &instance,
-            share_port: port.reservation.is_some(),
-            overrides: args.config.as_deref(),
-            users: args.users.as_deref(),
-        };
+    let config = Config {
+        instance: &instance,
+        share_port: port.reservation.is_some(),
+        overrides: args.config.as_deref(),
+        users: args.users.as_deref(),
+    };
     let config = config.write(work.path())?;
     // ClickHouse reads a config.xml of its working directory, and leaves files there.
     env::set_current_dir(work.path()).context("cannot change to the temporary directory")?;

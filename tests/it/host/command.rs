@@ -4,7 +4,7 @@ use std::io::Write as _;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use crate::server::{NO_TABLE, Server};
+use super::server::{NO_TABLE, Server};
 
 const UNREACHABLE: &str = "clickhouse://me:s3cret@127.0.0.1:1/d";
 

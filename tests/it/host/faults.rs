@@ -11,7 +11,7 @@ use meltano_state_host::wasi_http::{Error, RequestOptions, WasiBody};
 use meltano_state_host::{Fault, Faults, Sending, Transport};
 use tokio::time::Instant;
 
-use crate::transport::request;
+use super::transport::request;
 
 /// Answers `12345` and counts what it sees.
 #[derive(Default)]

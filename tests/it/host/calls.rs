@@ -14,7 +14,7 @@ use meltano_state_host::{
 };
 use tokio::time::Instant;
 
-use crate::server::NO_TABLE;
+use super::server::NO_TABLE;
 
 /// A server without tables: reading finds nothing.
 struct NoTable;

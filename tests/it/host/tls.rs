@@ -16,7 +16,7 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tokio_rustls::TlsAcceptor;
 
-use crate::transport::{OK, exchange};
+use super::transport::{OK, exchange};
 
 /// A certificate authority with a certificate for the server and one for a client, as files.
 struct Authority {

@@ -11,7 +11,7 @@ use http_body_util::{BodyExt as _, Full};
 use meltano_state_host::wasi_http::{Error, RequestOptions, WasiBody};
 use meltano_state_host::{PooledClient, Transport};
 
-use crate::server::{Server, read_request};
+use super::server::{Server, read_request};
 
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1\n";
 const SHORT: Duration = Duration::from_millis(50);
