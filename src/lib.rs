@@ -20,6 +20,7 @@ pub mod error;
 pub mod glob;
 pub mod lock;
 pub mod ports;
+mod record;
 mod seconds;
 pub mod settings;
 pub mod state;

@@ -15,4 +15,5 @@ pub use client::Client;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::text;
-pub use sql::Tables;
+pub(crate) use sql::Fence;
+pub use sql::{Layout, Tables};

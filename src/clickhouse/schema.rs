@@ -83,7 +83,7 @@ fn create_lock(tables: &Tables, settings: &str) -> String {
     let table = &tables.lock;
     format!(
         "CREATE TABLE IF NOT EXISTS {table} (state_id String, lock_id String, locked_at DateTime DEFAULT now(), \
-         owner String DEFAULT '') ENGINE = ReplacingMergeTree(locked_at) ORDER BY (state_id, lock_id) \
+         owner String DEFAULT '', ticket UInt64 DEFAULT 0) ENGINE = ReplacingMergeTree(locked_at) ORDER BY (state_id, lock_id) \
          TTL locked_at + INTERVAL 300 SECOND{settings}"
     )
 }

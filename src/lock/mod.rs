@@ -1,12 +1,14 @@
-//! The lock of a state id: rows in the lock table, and a protocol that decides whose row counts.
+//! The lock of a state id: rows in the lock table, and protocols that decide whose row counts.
 //!
-//! [`settle`] decides and does no I/O; [`acquire`] carries its decisions out.
+//! [`machine`] decides and does no I/O; [`Locks`] carries its decisions out; a [`Lock`] is what is held.
 
-mod driver;
+mod held;
 mod id;
-mod row;
-pub mod settle;
+mod locks;
+pub mod machine;
+mod reading;
 
-pub use driver::{Lock, acquire};
+pub use held::Lock;
 pub use id::lock_id;
-pub use row::LockRow;
+pub use locks::{Locks, Wanted};
+pub use reading::{Holder, LockRow, Reading};

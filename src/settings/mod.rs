@@ -8,5 +8,5 @@ mod reader;
 mod tests;
 
 pub(crate) use fault::Fault;
-pub use model::{LOCK_TABLE_TTL, LockSettings, Secret, Settings};
+pub use model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
 pub use names::{NAMES, PREFIX, URI, environment_variable, full_name};

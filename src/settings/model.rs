@@ -25,7 +25,7 @@ pub struct Settings {
     pub schema: String,
     /// The state table; the lock table is named after it.
     pub table: String,
-    /// Limits of the lock.
+    /// How locks are taken.
     pub lock: LockSettings,
     /// Until a connection stands.
     pub connect_timeout: Duration,
@@ -33,16 +33,29 @@ pub struct Settings {
     pub request_timeout: Duration,
 }
 
-/// Limits of the lock.
+/// How it is decided who holds a lock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LockProtocol {
+    /// `Ticket` where the lock table can tell the order of its rows, else `Settle`.
+    Auto,
+    /// Wait until rivals are visible.
+    Settle,
+    /// The row that was inserted first, at once.
+    Ticket,
+}
+
+/// How locks are taken.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LockSettings {
+    /// How it is decided who holds a lock.
+    pub protocol: LockProtocol,
     /// How long a candidate waits for rivals to become visible.
     pub settle: Duration,
     /// The age at which a lock counts as abandoned.
     pub stale: Duration,
     /// How long to wait for a lock that another holds.
     pub wait: Duration,
-    /// The pause between attempts.
+    /// The longest pause between attempts.
     pub retry: Duration,
 }
 

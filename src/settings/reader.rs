@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::fault::{Fault, summarize};
-use super::model::{LOCK_TABLE_TTL, LockSettings, Secret, Settings};
+use super::model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
 use super::names::{NAMES, PREFIX, URI, full_name};
 use crate::error::Error;
 use crate::ports::SettingsSource;
@@ -91,6 +91,7 @@ impl Reader<'_> {
             schema: self.identifier("schema", "meltano"),
             table: self.identifier("table", "state"),
             lock: LockSettings {
+                protocol: self.lock_protocol(),
                 settle: self.seconds("lock_settle_seconds", millis(1_000), millis(100)..=millis(60_000)),
                 stale: self.seconds("lock_stale_seconds", millis(300_000), millis(1_000)..=LOCK_TABLE_TTL),
                 wait: self.seconds("lock_wait_seconds", millis(30_000), millis(0)..=millis(86_400_000)),
@@ -121,9 +122,7 @@ impl Reader<'_> {
 
     /// Settings that have a name but no function yet are refused rather than ignored.
     fn refuse_unsupported(&mut self) {
-        for (name, supported) in
-            [("cluster", &[][..]), ("history_days", &["0"][..]), ("lock_protocol", &["auto", "settle"][..])]
-        {
+        for (name, supported) in [("cluster", &[][..]), ("history_days", &["0"][..])] {
             let Some(value) = self.text(name) else { continue };
             if !supported.contains(&value.as_str()) {
                 self.faults.push(Fault::invalid(
@@ -135,6 +134,17 @@ impl Reader<'_> {
                 ));
             }
         }
+    }
+
+    fn lock_protocol(&mut self) -> LockProtocol {
+        let protocol = self.parsed("lock_protocol", "auto, settle or ticket", |text| match text {
+            "auto" => Some(LockProtocol::Auto),
+            "settle" => Some(LockProtocol::Settle),
+            "ticket" => Some(LockProtocol::Ticket),
+            // keeper has a name and no function yet.
+            _ => None,
+        });
+        protocol.unwrap_or(LockProtocol::Auto)
     }
 
     fn required(

@@ -7,6 +7,7 @@ use meltano_state_host::{ErrorKind, Fault, Faults, Instance, Plugin, PooledClien
 use crate::sandbox::{Sandbox, cache, component_error, instance, state};
 
 const SETTLE: &str = "state_backend.clickhouse.lock_settle_seconds";
+const PROTOCOL: &str = "state_backend.clickhouse.lock_protocol";
 const WAIT: &str = "state_backend.clickhouse.lock_wait_seconds";
 const RETRY: &str = "state_backend.lock_retry_seconds";
 
@@ -67,22 +68,49 @@ async fn a_stale_lock_is_removed() {
     assert_eq!(component_error(impatient.clear("a").await).kind, ErrorKind::Locked);
 }
 
+/// Creates the tables with the add-on's own lock table.
+async fn plain_lock_table(sandbox: &Sandbox) {
+    sandbox.instance().await.init().await.unwrap();
+    sandbox.sql("DROP TABLE {}.state_lock SYNC");
+    sandbox.sql(
+        "CREATE TABLE {}.state_lock (state_id String, lock_id String, locked_at DateTime DEFAULT now()) \
+         ENGINE = ReplacingMergeTree(locked_at) ORDER BY state_id TTL locked_at + INTERVAL 300 SECOND",
+    );
+}
+
+/// A peer that has looked before our row was there inserts its own while we settle.
+async fn race(sandbox: &Sandbox, rival: &str) -> bool {
+    let mut store = instance(&sandbox.uri(), &[(PROTOCOL, "settle"), (SETTLE, "1"), (WAIT, "0")]).await;
+    let peer = async {
+        tokio::time::sleep(Duration::from_millis(400)).await;
+        insert_lock(sandbox, rival, 0);
+    };
+    let update = state("a", Some("{\"x\":1}"), None);
+    let (updated, ()) = tokio::join!(store.update(&update), peer);
+    assert_eq!(sandbox.lock_rows(), format!("a\t{rival}\n"));
+    updated.is_ok()
+}
+
 #[tokio::test]
-async fn the_lower_candidate_wins() {
-    for (rival, wins) in [("00000000-0000-0000-0000-000000000000", false), ("ffffffff", true)] {
-        let sandbox = Sandbox::new();
-        let mut store = instance(&sandbox.uri(), &[(SETTLE, "1"), (WAIT, "0")]).await;
-        store.init().await.unwrap();
-        // A peer that has looked before our row was there, and inserts after.
-        let peer = async {
-            tokio::time::sleep(Duration::from_millis(400)).await;
-            insert_lock(&sandbox, rival, 0);
-        };
-        let update = state("a", Some("{\"x\":1}"), None);
-        let (updated, ()) = tokio::join!(store.update(&update), peer);
-        assert_eq!(updated.is_ok(), wins, "{rival}: {updated:?}");
-        assert_eq!(sandbox.lock_rows(), format!("a\t{rival}\n"));
+async fn on_the_addons_table_the_lower_id_wins_and_on_ours_the_first() {
+    for (rival, wins_on_theirs) in [("00000000-0000-0000-0000-000000000000", false), ("ffffffff", true)] {
+        let theirs = Sandbox::new();
+        plain_lock_table(&theirs).await;
+        assert_eq!(race(&theirs, rival).await, wins_on_theirs, "{rival}");
+        let ours = Sandbox::new();
+        ours.instance().await.init().await.unwrap();
+        assert!(race(&ours, rival).await, "{rival}");
     }
+}
+
+#[tokio::test]
+async fn ticket_needs_our_table() {
+    let sandbox = Sandbox::new();
+    plain_lock_table(&sandbox).await;
+    let mut store = instance(&sandbox.uri(), &[(PROTOCOL, "ticket")]).await;
+    let error = component_error(store.clear("a").await);
+    assert_eq!(error.kind, ErrorKind::SchemaMismatch, "{error}");
+    assert_eq!(sandbox.lock_rows(), "");
 }
 
 #[tokio::test]
@@ -95,13 +123,14 @@ async fn a_lock_taken_away_before_the_write_is_noticed_and_nothing_is_written() 
     let thief = async {
         // After the settle time of 0.1 s, before the write.
         tokio::time::sleep(Duration::from_millis(500)).await;
-        insert_lock(&sandbox, "00000000-0000-0000-0000-000000000000", 0);
+        sandbox.sql("DELETE FROM {}.state_lock WHERE true");
+        insert_lock(&sandbox, "thief", 0);
     };
     let update = state("a", Some("{\"after\":1}"), None);
     let (updated, ()) = tokio::join!(store.update(&update), thief);
     assert_eq!(component_error(updated).kind, ErrorKind::LockLost);
     assert_eq!(store.get("a").await.unwrap(), Some(before));
-    assert_eq!(sandbox.lock_rows(), "a\t00000000-0000-0000-0000-000000000000\n");
+    assert_eq!(sandbox.lock_rows(), "a\tthief\n");
 }
 
 #[tokio::test]

@@ -1,0 +1,181 @@
+//! Statements on the lock table.
+
+use std::time::Duration;
+
+use super::Tables;
+use super::state::selected;
+use crate::clickhouse::request::{Effect, Statement};
+use crate::glob::Selection;
+
+/// What a lock table can tell of its rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// Not looked at yet. Statements treat it as `Ordered`; [`Tables::lock_rows`] then tells whether it is.
+    Unknown,
+    /// The add-on's columns: the lowest lock id counts.
+    Plain,
+    /// Our columns, but block numbers that do not follow visibility, as on replicated engines: the lowest lock id counts.
+    Named,
+    /// Our columns on one server: the row that was inserted first counts.
+    Ordered,
+}
+
+impl Layout {
+    /// What orders the rows: the one with the lowest value counts.
+    fn order(self) -> &'static str {
+        match self {
+            Self::Unknown | Self::Ordered => "if(ticket = 0, _block_number, ticket)",
+            Self::Plain | Self::Named => "lock_id",
+        }
+    }
+
+    const fn has_our_columns(self) -> bool {
+        !matches!(self, Self::Plain)
+    }
+}
+
+impl Tables {
+    /// Inserts a lock row, unless the state id has a live one.
+    pub(crate) fn insert_candidate(
+        &self,
+        state_id: &str,
+        lock_id: &str,
+        owner: &str,
+        stale: Duration,
+        layout: Layout,
+    ) -> Statement {
+        let lock = &self.lock;
+        let (columns, values) = match layout.has_our_columns() {
+            true => ("state_id, lock_id, owner", "{state_id:String}, {lock_id:String}, {owner:String}"),
+            false => ("state_id, lock_id", "{state_id:String}, {lock_id:String}"),
+        };
+        let statement = Statement::new(
+            Effect::Once,
+            format!(
+                "INSERT INTO {lock} ({columns}) SELECT {values} \
+                 WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {LIVE})"
+            ),
+        )
+        .param("state_id", state_id)
+        .param("lock_id", lock_id)
+        .param("stale_ms", stale.as_millis().to_string())
+        .setting("async_insert", "0");
+        if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
+    }
+
+    /// All lock rows of a state id, as rows of kind 0; and of kind 2, where the layout may turn out to be another, what
+    /// tells it. Without FINAL, which on an old layout would show one of several rivals.
+    pub(crate) fn lock_rows(&self, state_id: &str, stale: Duration, layout: Layout) -> Statement {
+        let rows = self.lock_columns(layout, "state_id = {state_id:String}");
+        let layout_row = match layout {
+            Layout::Unknown => format!(" UNION ALL {ORDERED}"),
+            Layout::Plain => format!(" UNION ALL {STILL_PLAIN}"),
+            Layout::Named | Layout::Ordered => String::new(),
+        };
+        let statement = Statement::new(Effect::Read, format!("{rows}{layout_row} FORMAT TabSeparated"))
+            .param("state_id", state_id)
+            .param("stale_ms", stale.as_millis().to_string());
+        match layout {
+            Layout::Unknown | Layout::Plain => {
+                let (database, table) = &self.lock_place;
+                statement.param("database", database).param("table", table)
+            }
+            Layout::Named | Layout::Ordered => statement,
+        }
+    }
+
+    /// The lock rows of the selected state ids, in the same form.
+    pub(crate) fn all_lock_rows(&self, selection: &Selection, stale: Duration, layout: Layout) -> Statement {
+        selected(selection, |condition| {
+            let rows = self.lock_columns(layout, condition);
+            format!("SELECT * FROM ({rows}) ORDER BY id, a FORMAT TabSeparated")
+        })
+        .param("stale_ms", stale.as_millis().to_string())
+    }
+
+    fn lock_columns(&self, layout: Layout, condition: &str) -> String {
+        let lock = &self.lock;
+        let (owner, order) = match layout {
+            Layout::Plain => ("''", "'0'".to_owned()),
+            Layout::Named => ("owner", "'0'".to_owned()),
+            Layout::Unknown | Layout::Ordered => ("owner", format!("toString({})", layout.order())),
+        };
+        format!(
+            "SELECT 0 AS kind, state_id AS id, lock_id AS a, {owner} AS b, toString(toUnixTimestamp(locked_at)) AS c, \
+             concat(toString(toUnixTimestamp(now()) - toUnixTimestamp(locked_at)), if({LIVE}, '', ' stale')) AS d, \
+             {order} AS e \
+             FROM {lock} WHERE {condition}"
+        )
+    }
+
+    /// The id of the row that counts, as a subquery.
+    pub(super) fn holder(&self, layout: Layout) -> String {
+        let lock = &self.lock;
+        let order = layout.order();
+        format!("SELECT argMin(lock_id, {order}) FROM {lock} WHERE state_id = {{state_id:String}} AND {LIVE}")
+    }
+
+    /// Makes a lock's row as fresh as new, if it still counts, and keeps its place in the order.
+    pub(crate) fn renew(&self, state_id: &str, lock_id: &str, stale: Duration, layout: Layout) -> Statement {
+        let lock = &self.lock;
+        let (columns, values) = match layout.has_our_columns() {
+            true => (
+                "state_id, lock_id, owner, ticket",
+                "state_id, lock_id, any(owner), min(if(ticket = 0, _block_number, ticket))",
+            ),
+            false => ("state_id, lock_id", "state_id, lock_id"),
+        };
+        let holder = self.holder(layout);
+        Statement::new(
+            Effect::Idempotent,
+            format!(
+                "INSERT INTO {lock} ({columns}) SELECT {values} FROM {lock} \
+                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND {LIVE} \
+                 AND {{lock_id:String}} = ({holder}) GROUP BY state_id, lock_id"
+            ),
+        )
+        .param("state_id", state_id)
+        .param("lock_id", lock_id)
+        .param("stale_ms", stale.as_millis().to_string())
+        .setting("async_insert", "0")
+    }
+
+    /// Removes the stale lock rows of a state id.
+    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration) -> Statement {
+        let lock = &self.lock;
+        Statement::new(
+            Effect::Idempotent,
+            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND NOT ({LIVE})"),
+        )
+        .param("state_id", state_id)
+        .param("stale_ms", stale.as_millis().to_string())
+    }
+
+    /// Removes one lock.
+    pub(crate) fn delete_lock(&self, state_id: &str, lock_id: &str) -> Statement {
+        let lock = &self.lock;
+        Statement::new(
+            Effect::Idempotent,
+            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}}"),
+        )
+        .param("state_id", state_id)
+        .param("lock_id", lock_id)
+    }
+}
+
+/// Whether a lock row counts.
+const LIVE: &str = "locked_at > now64(3) - toIntervalMillisecond({stale_ms:UInt64})";
+
+/// After this moment a row was inserted that stays live for the length of a statement.
+pub(super) const FRESH: &str = "now64(3) - toIntervalMillisecond({fresh_ms:UInt64})";
+
+/// Block numbers are given and parts made visible in one step only on a table of one server, and they survive merges
+/// only where they are stored.
+const ORDERED: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
+    (SELECT toString(engine = 'ReplacingMergeTree' AND create_table_query LIKE '%enable_block_number_column = 1%') \
+    FROM system.tables WHERE database = {database:String} AND name = {table:String}) AS e";
+
+/// Another process may have upgraded the table since.
+const STILL_PLAIN: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
+    (SELECT toString(count() = 0) FROM system.columns \
+    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket') AS e";

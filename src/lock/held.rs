@@ -1,0 +1,88 @@
+//! A lock that is held.
+
+use std::time::Duration;
+
+use crate::clickhouse::{Fence, Layout};
+use crate::error::{Error, ErrorKind};
+use crate::lock::Locks;
+use crate::state::State;
+
+/// A lock that is held until [`Lock::release`], or until it is stale and another takes it.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    pub(super) state_id: String,
+    pub(super) lock_id: String,
+    pub(super) stale: Duration,
+    pub(super) layout: Layout,
+}
+
+impl Lock {
+    /// Whose state is locked.
+    #[must_use]
+    pub fn state_id(&self) -> &str {
+        &self.state_id
+    }
+
+    /// The id of the row that holds the lock.
+    #[must_use]
+    pub fn lock_id(&self) -> &str {
+        &self.lock_id
+    }
+
+    pub(crate) fn stale(&self) -> Duration {
+        self.stale
+    }
+
+    /// Makes the lock as fresh as new.
+    ///
+    /// # Errors
+    /// [`ErrorKind::LockLost`] if it is no longer held; otherwise as the server reports them.
+    pub fn renew(&self, locks: &Locks) -> Result<(), Error> {
+        let client = locks.client();
+        let statement = client.tables().renew(&self.state_id, &self.lock_id, self.stale, self.layout);
+        match written(client.run(&statement)?.written_rows)? {
+            true => Ok(()),
+            false => Err(self.lost()),
+        }
+    }
+
+    /// Writes a state if the lock is still held and, where `seen` is given, if that is still the newest version. Says
+    /// whether it was written.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub(crate) fn write(&self, locks: &Locks, state: &State, seen: Option<&str>) -> Result<bool, Error> {
+        let client = locks.client();
+        let fence = Fence { lock_id: &self.lock_id, stale: self.stale, layout: self.layout, seen };
+        written(client.run_creating(&client.tables().set(state, Some(&fence)))?.written_rows)
+    }
+
+    /// Gives the lock up.
+    ///
+    /// # Errors
+    /// As the server reports them. The lock then lasts until it is stale.
+    pub fn release(&self, locks: &Locks) -> Result<(), Error> {
+        let client = locks.client();
+        client.delete(client.tables().delete_lock(&self.state_id, &self.lock_id))
+    }
+
+    /// The error that says that this lock is gone.
+    pub(crate) fn lost(&self) -> Error {
+        Error::new(
+            ErrorKind::LockLost,
+            format!("the lock of state id {:?} was lost; nothing was written", self.state_id),
+        )
+        .with_hint("another process took the lock, or this one stood still for too long; run the pipeline again")
+    }
+}
+
+/// Whether a statement wrote a row.
+fn written(rows: Option<u64>) -> Result<bool, Error> {
+    rows.map(|rows| rows > 0).ok_or_else(|| {
+        Error::new(
+            ErrorKind::OutcomeUnknown,
+            "the answer lacks X-ClickHouse-Summary, so it does not say whether the write was carried out",
+        )
+        .with_hint("look for a proxy between here and the server that removes headers")
+    })
+}

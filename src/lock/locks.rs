@@ -1,0 +1,212 @@
+//! Takes locks: carries out what the state machine decides.
+
+use std::cell::Cell;
+use std::time::Duration;
+
+use crate::clickhouse::{Client, Layout, Statement, code};
+use crate::error::{Error, ErrorKind};
+use crate::glob::Selection;
+use crate::lock::machine::{Action, Event, Machine, Obstacle};
+use crate::lock::reading::holders;
+use crate::lock::{Holder, Lock, Reading, lock_id};
+use crate::seconds::Seconds;
+use crate::settings::{LockSettings, PREFIX};
+
+/// The locks of all state ids.
+pub struct Locks<'a> {
+    client: Client<'a>,
+    /// What is known of the lock table's layout.
+    layout: Cell<Layout>,
+}
+
+/// What a caller wants of a lock.
+#[derive(Clone, Debug)]
+pub struct Wanted<'a> {
+    /// How to take it.
+    pub limits: LockSettings,
+    /// Who takes it, for those who have to wait.
+    pub owner: &'a str,
+    /// Whether to read the state with the lock rows.
+    pub state: bool,
+}
+
+impl<'a> Locks<'a> {
+    /// The locks on the client's tables.
+    #[must_use]
+    pub fn new(client: Client<'a>) -> Self {
+        Self { client, layout: Cell::new(Layout::Unknown) }
+    }
+
+    pub(crate) fn client(&self) -> &Client<'a> {
+        &self.client
+    }
+
+    /// Takes the lock of a state id, and returns what was read when it was decided.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Locked`] if another process holds it for longer than the wait limit; otherwise as the server reports
+    /// them. After any error the lock is not held and no row of this call is left, unless removing it failed too.
+    pub fn acquire(&self, state_id: &str, wanted: &Wanted) -> Result<(Lock, Reading), Error> {
+        let clock = self.client.ports().clock;
+        let limits = &wanted.limits;
+        let mut machine = Machine::new(limits.clone(), clock.now());
+        let mut last = Reading { rows: Vec::new(), ordered: false, state: None };
+        let mut event = Event::Wanted;
+        loop {
+            event = match machine.next(clock.now(), event) {
+                Action::Insert => self.insert(state_id, wanted),
+                Action::Read => match self.read(state_id, limits.stale, wanted.state) {
+                    Ok(reading) => {
+                        last = reading.clone();
+                        Event::Read(reading)
+                    }
+                    Err(error) => Event::Failed(error),
+                },
+                Action::Sleep(duration) => self.sleep(duration),
+                Action::Retry(duration) => self.sleep(self.client.jittered(duration)),
+                Action::DeleteStale => self.delete(self.client.tables().delete_stale(state_id, limits.stale)),
+                Action::DeleteOwn(lock_id) => self.delete(self.client.tables().delete_lock(state_id, &lock_id)),
+                Action::Acquired(lock_id) => {
+                    let lock =
+                        Lock { state_id: state_id.to_owned(), lock_id, stale: limits.stale, layout: self.layout.get() };
+                    return Ok((lock, last));
+                }
+                Action::Locked(obstacle) => return Err(locked(state_id, limits, obstacle)),
+                Action::Fail(error) => return Err(error),
+            };
+        }
+    }
+
+    /// The lock rows of a state id, and its state if that is asked for.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub(crate) fn read(&self, state_id: &str, stale: Duration, state: bool) -> Result<Reading, Error> {
+        // A second time if the layout turns out to be another; a third if it was changed in between.
+        for _ in 0..3 {
+            let layout = self.layout.get();
+            let tables = self.client.tables();
+            let statement = match state {
+                true => tables.lock_rows_and_state(state_id, stale, layout),
+                false => tables.lock_rows(state_id, stale, layout),
+            };
+            let answer = match self.client.run_creating(&statement) {
+                Err(error) if self.is_of_other_layout(&error) => continue,
+                other => other?,
+            };
+            let (reading, layout) = Reading::decode(&answer, layout)?;
+            self.layout.set(layout);
+            if let Some(reading) = reading {
+                return Ok(reading);
+            }
+        }
+        Err(Error::new(ErrorKind::SchemaMismatch, "the lock table's columns change while it is used")
+            .with_hint("wait until its upgrade is done"))
+    }
+
+    /// The lock rows of the selected state ids; none where there is no table.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub fn holders(&self, selection: &Selection) -> Result<Vec<Holder>, Error> {
+        let stale = self.client.settings().lock.stale;
+        let answer = self.with_layout(|layout| {
+            self.client.run_if_exists(&self.client.tables().all_lock_rows(selection, stale, layout))
+        })?;
+        answer.map_or_else(|| Ok(Vec::new()), |answer| holders(&answer))
+    }
+
+    /// Removes a lock, whoever holds it, and says whether it was there.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub fn force_release(&self, state_id: &str, lock_id: &str) -> Result<bool, Error> {
+        let stale = self.client.settings().lock.stale;
+        let reading = self.read(state_id, stale, false)?;
+        if !reading.rows.iter().any(|row| row.lock_id == lock_id) {
+            return Ok(false);
+        }
+        self.client.delete(self.client.tables().delete_lock(state_id, lock_id))?;
+        Ok(true)
+    }
+
+    fn insert(&self, state_id: &str, wanted: &Wanted) -> Event {
+        let ports = self.client.ports();
+        let lock_id = lock_id(ports.clock.unix_time(), ports.random.random()).to_string();
+        let start = ports.clock.now();
+        let answer = self.with_layout(|layout| {
+            let tables = self.client.tables();
+            let stale = wanted.limits.stale;
+            self.client.run_creating(&tables.insert_candidate(state_id, &lock_id, wanted.owner, stale, layout))
+        });
+        match answer {
+            Ok(answer) => Event::Inserted {
+                lock_id,
+                // A server or proxy that does not say is believed to have written: reading the rows will show it.
+                written: answer.written_rows != Some(0),
+                took: ports.clock.now() - start,
+            },
+            Err(error) if error.kind == ErrorKind::OutcomeUnknown => Event::InsertUncertain { lock_id, error },
+            Err(error) => Event::Failed(error),
+        }
+    }
+
+    /// Runs a statement that depends on the layout, again if the table turns out to have the add-on's columns.
+    fn with_layout<T>(&self, run: impl Fn(Layout) -> Result<T, Error>) -> Result<T, Error> {
+        match run(self.layout.get()) {
+            Err(error) if self.is_of_other_layout(&error) => run(self.layout.get()),
+            other => other,
+        }
+    }
+
+    /// Whether a statement failed because the table has the add-on's columns only; remembers it then.
+    fn is_of_other_layout(&self, error: &Error) -> bool {
+        let lacks_column = matches!(error.code(), Some(code::NO_SUCH_COLUMN_IN_TABLE | code::UNKNOWN_IDENTIFIER));
+        let other = lacks_column && self.layout.get() != Layout::Plain;
+        if other {
+            self.layout.set(Layout::Plain);
+        }
+        other
+    }
+
+    fn sleep(&self, duration: Duration) -> Event {
+        self.client.ports().clock.sleep(duration);
+        Event::Slept
+    }
+
+    fn delete(&self, statement: Statement) -> Event {
+        match self.client.delete(statement) {
+            Ok(()) => Event::Deleted,
+            Err(error) => Event::Failed(error),
+        }
+    }
+}
+
+fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
+    let (reason, hint) = match obstacle {
+        Obstacle::Holder(row) => (
+            format!(
+                "{owner}lock {} holds it since {} ago and expires in {}",
+                row.lock_id,
+                Seconds(row.age),
+                Seconds(limits.stale.saturating_sub(row.age)),
+                owner = if row.owner.is_empty() { String::new() } else { format!("{}, ", row.owner) },
+            ),
+            format!(
+                "another run of this pipeline is writing its state; wait for it, or raise {PREFIX}lock_wait_seconds"
+            ),
+        ),
+        Obstacle::Rivals => (
+            "rivals took turns in holding it".to_owned(),
+            format!(
+                "other runs of this pipeline are writing its state; wait for them, or raise {PREFIX}lock_wait_seconds"
+            ),
+        ),
+        Obstacle::SlowInsert(took) => (
+            format!("the server took {} to insert a row, longer than lock_settle_seconds", Seconds(took)),
+            format!("raise {PREFIX}lock_settle_seconds, or look at the server's load"),
+        ),
+    };
+    let wait = Seconds(limits.wait);
+    Error::new(ErrorKind::Locked, format!("no lock for state id {state_id:?} within {wait}: {reason}")).with_hint(hint)
+}

@@ -1,0 +1,132 @@
+//! What the lock table says of a state id, judged by the server's clock.
+
+use std::time::Duration;
+
+use crate::clickhouse::{Answer, Layout, text};
+use crate::error::{Error, ErrorKind};
+
+/// A row of the lock table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LockRow {
+    /// Whose row it is.
+    pub lock_id: String,
+    /// Who took the lock, in the words of whoever did; empty if they did not say.
+    pub owner: String,
+    /// When it was inserted or renewed, in seconds since 1970.
+    pub locked_at: i64,
+    /// The time since then.
+    pub age: Duration,
+    /// Whether it is too old to count.
+    pub stale: bool,
+    /// The place in the order of insertion; 0 in every row where the table does not tell.
+    pub ticket: u64,
+}
+
+impl LockRow {
+    /// What rows are compared by: of the live ones the lowest counts. A renewed lock may have several rows, of which the
+    /// youngest tells its age.
+    fn rank(&self) -> (u64, &str, Duration) {
+        (self.ticket, &self.lock_id, self.age)
+    }
+}
+
+/// The lock of a state id, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Holder {
+    /// Whose state is locked.
+    pub state_id: String,
+    /// The row.
+    pub row: LockRow,
+}
+
+/// The lock rows of one state id, and what was read with them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Reading {
+    /// All rows, stale ones included, in no order.
+    pub rows: Vec<LockRow>,
+    /// Whether the order of insertion decides.
+    pub ordered: bool,
+    /// The newest version of the state, if it was asked for and there is one: when it was written in milliseconds since
+    /// 1970, its partial and its completed part.
+    pub(crate) state: Option<[Option<Vec<u8>>; 3]>,
+}
+
+impl Reading {
+    /// The live row that counts.
+    #[must_use]
+    pub fn holder(&self) -> Option<&LockRow> {
+        self.rows.iter().filter(|row| !row.stale).min_by(|a, b| a.rank().cmp(&b.rank()))
+    }
+
+    /// Whether stale rows are there.
+    #[must_use]
+    pub fn any_stale(&self) -> bool {
+        self.rows.iter().any(|row| row.stale)
+    }
+
+    /// Decodes rows of all kinds. Also returns the layout that they show, which may differ from the one that was
+    /// assumed: none if the statement has to be sent again with another.
+    pub(crate) fn decode(answer: &Answer, assumed: Layout) -> Result<(Option<Self>, Layout), Error> {
+        let mut rows = Vec::new();
+        let mut state = None;
+        let mut layout = assumed;
+        for [kind, _, a, b, c, d, e] in answer.rows::<7>()? {
+            match text(kind)?.as_str() {
+                "0" => rows.push(lock_row([a, b, c, d, e])?),
+                "1" => state = Some([a, b, c]),
+                _ => layout = shown(assumed, text(e)? == "1"),
+            }
+        }
+        if assumed == Layout::Plain && layout != Layout::Plain {
+            return Ok((None, layout));
+        }
+        let ordered = layout == Layout::Ordered;
+        if !ordered {
+            rows.iter_mut().for_each(|row| row.ticket = 0);
+        }
+        Ok((Some(Self { rows, ordered, state }), layout))
+    }
+}
+
+/// The layout that the row of kind 2 confirms or refutes.
+const fn shown(assumed: Layout, confirmed: bool) -> Layout {
+    match (assumed, confirmed) {
+        (Layout::Unknown, true) => Layout::Ordered,
+        (Layout::Unknown, false) => Layout::Named,
+        (Layout::Plain, false) => Layout::Unknown,
+        (assumed, _) => assumed,
+    }
+}
+
+/// The locks of several state ids, of a renewed one its youngest row.
+pub(crate) fn holders(answer: &Answer) -> Result<Vec<Holder>, Error> {
+    let mut holders: Vec<Holder> = Vec::new();
+    for [_, state_id, a, b, c, d, e] in answer.rows::<7>()? {
+        let state_id = String::from_utf8_lossy(&state_id.unwrap_or_default()).into_owned();
+        let row = lock_row([a, b, c, d, e])?;
+        match holders.last_mut().filter(|last| last.state_id == state_id && last.row.lock_id == row.lock_id) {
+            Some(last) if last.row.age > row.age => last.row = row,
+            Some(_) => {}
+            None => holders.push(Holder { state_id, row }),
+        }
+    }
+    Ok(holders)
+}
+
+/// Lock id, owner, time, age with a mark if it is stale, place in the order.
+fn lock_row([lock_id, owner, locked_at, age, ticket]: [Option<Vec<u8>>; 5]) -> Result<LockRow, Error> {
+    let age = text(age)?;
+    let seconds: i64 = number(age.split(' ').next().unwrap_or_default())?;
+    Ok(LockRow {
+        lock_id: text(lock_id)?,
+        owner: text(owner)?,
+        locked_at: number(&text(locked_at)?)?,
+        age: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        stale: age.ends_with(" stale"),
+        ticket: number(&text(ticket)?)?,
+    })
+}
+
+fn number<T: std::str::FromStr>(text: &str) -> Result<T, Error> {
+    text.parse().map_err(|_| Error::new(ErrorKind::Protocol, "a lock row holds a text where a number belongs"))
+}
