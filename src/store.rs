@@ -3,7 +3,7 @@
 use crate::clickhouse::{Client, text};
 use crate::error::{Error, ErrorKind};
 use crate::glob;
-use crate::lock::{Lock, Locks, Wanted};
+use crate::lock::{Acquire, Holder, Lock, Locks, Wanted};
 use crate::record::{self, Row, check_state_id, checked, merge_partial};
 use crate::state::State;
 
@@ -28,12 +28,14 @@ impl<'a> Store<'a> {
         &self.locks
     }
 
-    /// Creates the database and the tables where they do not exist.
+    /// Creates the database and the tables where they do not exist, and upgrades the add-on's lock table if no live lock
+    /// is in it and the user may.
     ///
     /// # Errors
     /// As the server reports them.
     pub fn init(&self) -> Result<(), Error> {
-        self.client().create_tables()
+        self.client().create_tables()?;
+        self.client().upgrade_lock_table()
     }
 
     /// The state of `state_id`.
@@ -88,7 +90,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// As [`Self::update`], but never [`ErrorKind::Locked`].
     pub fn update_held(&self, lock: &Lock, state: &State) -> Result<(), Error> {
-        let state = checked(state)?;
+        let state = checked_for(lock, state)?;
         let stored = match state.completed_state {
             Some(_) => None,
             None => self.newest_row(&state.state_id)?,
@@ -101,7 +103,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// As [`Self::set`], and [`ErrorKind::LockLost`].
     pub fn set_held(&self, lock: &Lock, state: &State) -> Result<(), Error> {
-        if lock.write(&self.locks, &checked(state)?, None)? { Ok(()) } else { Err(lock.lost()) }
+        if lock.write(&self.locks, &checked_for(lock, state)?, None)? { Ok(()) } else { Err(lock.lost()) }
     }
 
     /// Merges with what is stored, and writes if that is still what is stored.
@@ -187,6 +189,35 @@ impl<'a> Store<'a> {
         }
     }
 
+    /// Takes the lock of a state id and keeps it.
+    ///
+    /// # Errors
+    /// [`ErrorKind::InvalidArgument`] if an option is out of range; [`ErrorKind::Locked`]; otherwise as the server
+    /// reports them.
+    pub fn acquire(&self, state_id: &str, options: &Acquire) -> Result<Lock, Error> {
+        check_state_id(state_id)?;
+        let limits = options.limits(self.client().settings())?;
+        let wanted = Wanted { limits, owner: &options.owner, state: false };
+        self.locks.acquire(state_id, &wanted).map(|(lock, _)| lock)
+    }
+
+    /// The locks of the state ids that match a glob.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub fn holders(&self, pattern: Option<&str>) -> Result<Vec<Holder>, Error> {
+        self.locks.holders(&glob::translate(pattern.unwrap_or_default()))
+    }
+
+    /// Removes a lock, whoever holds it, and says whether it was there.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub fn force_release(&self, state_id: &str, lock_id: &str) -> Result<bool, Error> {
+        check_state_id(state_id)?;
+        self.locks.force_release(state_id, lock_id)
+    }
+
     /// Gives the lock up. A failing release hides neither what was done nor why it was not: the lock then lasts until it
     /// is stale.
     fn finish<T>(&self, lock: &Lock, result: Result<T, Error>) -> Result<T, Error> {
@@ -201,6 +232,18 @@ impl<'a> Store<'a> {
     fn client(&self) -> &Client<'a> {
         self.locks.client()
     }
+}
+
+/// A state as it is stored, which has to be the locked one.
+fn checked_for(lock: &Lock, state: &State) -> Result<State, Error> {
+    if state.state_id != lock.state_id() {
+        return Err(Error::new(
+            ErrorKind::InvalidArgument,
+            format!("the lock is that of state id {:?}, the state that of {:?}", lock.state_id(), state.state_id),
+        )
+        .with_hint("take the lock of the state that is to be written"));
+    }
+    checked(state)
 }
 
 fn no_row() -> Error {

@@ -1,7 +1,12 @@
 //! The exports of the component, as the WIT package describes them, and their conversion into plain types.
 
+use std::time::Duration;
+
+use meltano_state_backend_clickhouse::lock::Acquire;
 use meltano_state_backend_clickhouse::state::State;
 use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
+
+use crate::lock::Holder;
 
 mod generated {
     wasmtime::component::bindgen!({
@@ -15,6 +20,33 @@ pub(crate) use generated::{StateBackend, StateBackendPre};
 
 use generated::meltano::state_backend::types as wit;
 pub(crate) use wit::Error as ComponentError;
+
+use generated::exports::meltano::state_backend::locking;
+
+impl From<&Acquire> for locking::AcquireOptions {
+    fn from(options: &Acquire) -> Self {
+        Self {
+            wait_seconds: options.wait_seconds,
+            retry_seconds: options.retry_seconds,
+            stale_seconds: options.stale_seconds,
+            owner: Some(options.owner.clone()),
+        }
+    }
+}
+
+impl From<locking::Holder> for Holder {
+    fn from(holder: locking::Holder) -> Self {
+        Self {
+            state_id: holder.state_id,
+            lock_id: holder.lock_id,
+            owner: holder.owner,
+            locked_at: holder.locked_at,
+            age: Duration::from_secs(holder.age_seconds),
+            expires_in: Duration::from_secs(holder.expires_in_seconds),
+            stale: holder.stale,
+        }
+    }
+}
 
 impl From<wit::State> for State {
     fn from(state: wit::State) -> Self {

@@ -23,31 +23,37 @@ use crate::plugin::Plugin;
 /// Each call fails with [`CallError::Error`] as the WIT package describes it, and with the other kinds as
 /// [`CallError`] does.
 pub struct Instance {
-    plugin: Plugin,
+    pub(crate) plugin: Plugin,
     activity: Arc<Activity>,
     running: Option<Running>,
+    /// Which of the instance's stores is running: resources of an earlier one are gone.
+    generation: u64,
 }
 
-struct Running {
-    store: Store<Context>,
-    exports: StateBackend,
+pub(crate) struct Running {
+    pub(crate) store: Store<Context>,
+    pub(crate) exports: StateBackend,
 }
 
-type Outcome<T> = Result<wasmtime::Result<Result<T, ComponentError>>, Elapsed>;
+pub(crate) type Outcome<T> = Result<wasmtime::Result<Result<T, ComponentError>>, Elapsed>;
 
 /// Runs one export within the deadline.
 macro_rules! call {
-    ($instance:ident, $export:ident $(, $argument:expr)*) => {{
+    ($instance:ident, |$exports:ident, $store:ident| $call:expr) => {{
         let mut running = $instance.begin().await?;
-        let call = running.exports.meltano_state_backend_store().$export(&mut running.store $(, $argument)*);
-        let outcome = tokio::time::timeout($instance.plugin.limits().call, call).await;
+        let limit = $instance.plugin.limits().call;
+        let outcome = {
+            let ($exports, $store) = (&running.exports, &mut running.store);
+            tokio::time::timeout(limit, $call).await
+        };
         $instance.finish(running, outcome)
     }};
 }
+pub(crate) use call;
 
 impl Instance {
     pub(crate) async fn new(plugin: Plugin) -> Result<Self, CallError> {
-        let mut instance = Self { plugin, activity: Arc::default(), running: None };
+        let mut instance = Self { plugin, activity: Arc::default(), running: None, generation: 0 };
         instance.running = Some(instance.begin().await?);
         Ok(instance)
     }
@@ -63,7 +69,7 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn init(&mut self) -> Result<(), CallError> {
-        call!(self, call_init)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_init(store))
     }
 
     /// The state of `state_id`, or none if there is none.
@@ -71,7 +77,7 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn get(&mut self, state_id: &str) -> Result<Option<State>, CallError> {
-        let state = call!(self, call_get, state_id)?;
+        let state = call!(self, |exports, store| exports.meltano_state_backend_store().call_get(store, state_id))?;
         Ok(state.map(Into::into))
     }
 
@@ -80,7 +86,7 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn get_state_ids(&mut self, pattern: Option<&str>) -> Result<Vec<String>, CallError> {
-        call!(self, call_get_state_ids, pattern)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_get_state_ids(store, pattern))
     }
 
     /// Stores a state in place of any that its id has. Takes no lock.
@@ -89,7 +95,7 @@ impl Instance {
     /// See [`Instance`].
     pub async fn set(&mut self, state: &State) -> Result<(), CallError> {
         let state = state.into();
-        call!(self, call_set, &state)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_set(store, &state))
     }
 
     /// Records what a pipeline has reached, under the lock of the state id: a partial state is laid over the stored
@@ -99,7 +105,7 @@ impl Instance {
     /// See [`Instance`].
     pub async fn update(&mut self, state: &State) -> Result<(), CallError> {
         let state = state.into();
-        call!(self, call_update, &state)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_update(store, &state))
     }
 
     /// Removes the state of `state_id`, if there is one. Takes no lock.
@@ -107,7 +113,7 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn delete(&mut self, state_id: &str) -> Result<(), CallError> {
-        call!(self, call_delete, state_id)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_delete(store, state_id))
     }
 
     /// Removes the state of `state_id`, if there is one, under its lock.
@@ -115,7 +121,7 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn clear(&mut self, state_id: &str) -> Result<(), CallError> {
-        call!(self, call_clear, state_id)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_clear(store, state_id))
     }
 
     /// Removes all states and returns how many there were. Takes no lock.
@@ -123,23 +129,36 @@ impl Instance {
     /// # Errors
     /// See [`Instance`].
     pub async fn clear_all(&mut self) -> Result<u64, CallError> {
-        call!(self, call_clear_all)
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_clear_all(store))
     }
 
     /// Takes what is running, or starts it. It is put back only by a call that ended well, so a call that is dropped
     /// half-way takes its store with it.
-    async fn begin(&mut self) -> Result<Running, CallError> {
+    pub(crate) async fn begin(&mut self) -> Result<Running, CallError> {
         self.activity.take_large_response();
         if let Some(running) = self.running.take() {
             return Ok(running);
         }
+        self.generation += 1;
         match self.plugin.start(&self.activity).await {
             Ok((store, exports)) => Ok(Running { store, exports }),
             Err(error) => Err(CallError::Trap(format!("{error:#}"))),
         }
     }
 
-    fn finish<T>(&mut self, running: Running, outcome: Outcome<T>) -> Result<T, CallError> {
+    /// Starts a new store if a call has cost the last one.
+    pub(crate) async fn ensure_running(&mut self) -> Result<(), CallError> {
+        let running = self.begin().await?;
+        self.running = Some(running);
+        Ok(())
+    }
+
+    /// Which store is running, counted from 1.
+    pub(crate) fn generation(&self) -> u64 {
+        self.generation
+    }
+
+    pub(crate) fn finish<T>(&mut self, running: Running, outcome: Outcome<T>) -> Result<T, CallError> {
         let limits = self.plugin.limits();
         match outcome {
             Err(_elapsed) => Err(CallError::TimedOut(limits.call)),

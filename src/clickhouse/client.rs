@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use uuid::Builder;
 
-use crate::clickhouse::{Answer, Effect, Statement, Tables, code, explain, request, response, schema};
+use crate::clickhouse::{Answer, Effect, Statement, Tables, code, explain, request, response, schema, upgrade};
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts, TransportErrorKind};
 use crate::settings::Settings;
@@ -153,6 +153,14 @@ impl<'a> Client<'a> {
     /// As [`Self::run`], above all [`ErrorKind::PermissionDenied`].
     pub fn create_tables(&self) -> Result<(), Error> {
         schema::create(self, &self.tables)
+    }
+
+    /// Gives a lock table of the add-on's layout our columns and sorting key, if no live lock is in it and the user may.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn upgrade_lock_table(&self) -> Result<(), Error> {
+        upgrade::lock_table(self)
     }
 
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.

@@ -10,6 +10,7 @@ mod sql;
 #[cfg(test)]
 mod tests;
 mod tsv;
+mod upgrade;
 
 pub use client::Client;
 pub use request::{Effect, Statement};

@@ -20,13 +20,19 @@ pub(crate) fn create(client: &Client, tables: &Tables) -> Result<(), Error> {
         client.run(&ddl(create_state(tables)))?;
     }
     if !exists(&lock) {
-        match client.run(&ddl(create_lock(tables, BLOCK_NUMBERS))) {
-            // A server without block numbers can still hold the lock table; only faster protocols need them.
-            Err(error) if error.code() == Some(code::UNKNOWN_SETTING) => client.run(&ddl(create_lock(tables, ""))),
-            other => other,
-        }?;
+        create_lock(client, &tables.lock)?;
     }
     Ok(())
+}
+
+/// Creates a lock table of that quoted name.
+pub(super) fn create_lock(client: &Client, table: &str) -> Result<(), Error> {
+    match client.run(&ddl(lock_table(table, BLOCK_NUMBERS))) {
+        // A server without block numbers can still hold the lock table; only faster protocols need them.
+        Err(error) if error.code() == Some(code::UNKNOWN_SETTING) => client.run(&ddl(lock_table(table, ""))),
+        other => other,
+    }
+    .map(drop)
 }
 
 /// Which of the two tables exist, as far as the user may see them.
@@ -62,7 +68,7 @@ fn database_exists(client: &Client) -> Result<bool, Error> {
     Ok(!client.run(&statement)?.rows::<1>()?.is_empty())
 }
 
-fn ddl(sql: String) -> Statement {
+pub(super) fn ddl(sql: String) -> Statement {
     Statement::new(Effect::Idempotent, sql)
 }
 
@@ -79,8 +85,7 @@ fn create_state(tables: &Tables) -> String {
 const BLOCK_NUMBERS: &str = " SETTINGS enable_block_number_column = 1, enable_block_offset_column = 1";
 
 /// Rival rows differ in the sorting key, so that no merge removes one for another.
-fn create_lock(tables: &Tables, settings: &str) -> String {
-    let table = &tables.lock;
+fn lock_table(table: &str, settings: &str) -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {table} (state_id String, lock_id String, locked_at DateTime DEFAULT now(), \
          owner String DEFAULT '', ticket UInt64 DEFAULT 0) ENGINE = ReplacingMergeTree(locked_at) ORDER BY (state_id, lock_id) \

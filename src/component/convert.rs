@@ -1,7 +1,9 @@
 //! Between the backend's types and the WIT package's, in one place.
 
+use super::bindings::exports::meltano::state_backend::locking;
 use super::bindings::meltano::state_backend::types as wit;
 use crate::error::{Error, ErrorKind, ServerError};
+use crate::lock::Holder;
 use crate::state::State;
 
 impl From<Error> for wit::Error {
@@ -36,6 +38,21 @@ impl From<ErrorKind> for wit::ErrorKind {
             ErrorKind::OutcomeUnknown => Self::OutcomeUnknown,
             ErrorKind::Protocol => Self::Protocol,
             ErrorKind::Server => Self::Server,
+        }
+    }
+}
+
+impl From<Holder> for locking::Holder {
+    fn from(holder: Holder) -> Self {
+        let Holder { state_id, row, expires_in } = holder;
+        Self {
+            state_id,
+            lock_id: row.lock_id,
+            owner: row.owner,
+            locked_at: row.locked_at,
+            age_seconds: row.age.as_secs(),
+            expires_in_seconds: expires_in.as_secs(),
+            stale: row.stale,
         }
     }
 }

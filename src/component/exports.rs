@@ -14,7 +14,8 @@ use crate::ports::Ports;
 use crate::settings::Settings;
 use crate::store::Store;
 
-struct Component;
+/// What the exports are implemented on.
+pub(super) struct Component;
 
 #[allow(unsafe_code, reason = "the macro exports functions by name")]
 mod export {
@@ -28,7 +29,7 @@ thread_local! {
 }
 
 /// Runs an operation on the store.
-fn with_store<T>(operation: impl FnOnce(&Store<'static>) -> Result<T, error::Error>) -> Result<T, Error> {
+pub(super) fn with_store<T>(operation: impl FnOnce(&Store<'static>) -> Result<T, error::Error>) -> Result<T, Error> {
     STORE.with(|cell| {
         let store = match cell.get() {
             Some(store) => store,

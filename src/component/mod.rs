@@ -9,4 +9,5 @@ mod config;
 mod convert;
 mod exports;
 mod http;
+mod locking;
 mod random;

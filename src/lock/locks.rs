@@ -113,7 +113,7 @@ impl<'a> Locks<'a> {
         let answer = self.with_layout(|layout| {
             self.client.run_if_exists(&self.client.tables().all_lock_rows(selection, stale, layout))
         })?;
-        answer.map_or_else(|| Ok(Vec::new()), |answer| holders(&answer))
+        answer.map_or_else(|| Ok(Vec::new()), |answer| holders(&answer, stale))
     }
 
     /// Removes a lock, whoever holds it, and says whether it was there.

@@ -104,7 +104,8 @@ enum Phase {
     /// The candidate waits for its rivals to become visible.
     Settling(String),
     Settled(String),
-    /// The lock is taken; stale rows are being removed for the sake of peers that still count them.
+    /// The lock is taken once the stale rows are gone. Their owners, who may go by another stale time, then know that
+    /// they hold nothing, and peers do not count them.
     Tidying(String),
     /// The candidate is being removed: to try again, or to fail.
     Withdrawing(Option<Error>),
@@ -148,11 +149,10 @@ impl Machine {
             (Phase::Looking(lock_id, took), Event::Read(_)) => self.settle(lock_id, took),
             (Phase::Settling(lock_id), Event::Slept) => self.go(Phase::Settled(lock_id), Action::Read),
             (Phase::Settled(lock_id), Event::Read(reading)) => self.decide(lock_id, &reading),
-            (Phase::Looking(lock_id, _) | Phase::Settled(lock_id), Event::Failed(error)) => {
+            (Phase::Looking(lock_id, _) | Phase::Settled(lock_id) | Phase::Tidying(lock_id), Event::Failed(error)) => {
                 self.withdraw(lock_id, Some(error))
             }
-            // The lock is held all the same: stale rows hinder nobody who judges them by their age.
-            (Phase::Tidying(lock_id), _) => Action::Acquired(lock_id),
+            (Phase::Tidying(lock_id), Event::Deleted) => Action::Acquired(lock_id),
 
             (Phase::Withdrawing(Some(error)), _) => Action::Fail(error),
             (Phase::Withdrawing(None), Event::Deleted) => self.wait(now),
@@ -505,12 +505,13 @@ mod tests {
     }
 
     #[test]
-    fn a_failing_removal_of_stale_rows_does_not_cost_the_lock() {
+    fn a_lock_is_not_taken_over_before_the_stale_rows_are_gone() {
         check(vec![
             (0, inserted(true, Duration::ZERO), Action::Sleep(seconds(1))),
             (1, Event::Slept, Action::Read),
             (1, Event::Read(unordered(vec![row(LOWER, true), row(MINE, false)])), Action::DeleteStale),
-            (1, Event::Failed(failure()), Action::Acquired(MINE.to_owned())),
+            (1, Event::Failed(failure()), Action::DeleteOwn(MINE.to_owned())),
+            (1, Event::Deleted, Action::Fail(failure())),
         ]);
     }
 }

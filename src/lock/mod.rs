@@ -2,12 +2,14 @@
 //!
 //! [`machine`] decides and does no I/O; [`Locks`] carries its decisions out; a [`Lock`] is what is held.
 
+mod acquire;
 mod held;
 mod id;
 mod locks;
 pub mod machine;
 mod reading;
 
+pub use acquire::Acquire;
 pub use held::Lock;
 pub use id::lock_id;
 pub use locks::{Locks, Wanted};

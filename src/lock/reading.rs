@@ -37,6 +37,14 @@ pub struct Holder {
     pub state_id: String,
     /// The row.
     pub row: LockRow,
+    /// The time until it is stale.
+    pub expires_in: Duration,
+}
+
+impl Holder {
+    fn is_of_same_lock(&self, other: &Self) -> bool {
+        self.state_id == other.state_id && self.row.lock_id == other.row.lock_id
+    }
 }
 
 /// The lock rows of one state id, and what was read with them.
@@ -99,15 +107,17 @@ const fn shown(assumed: Layout, confirmed: bool) -> Layout {
 }
 
 /// The locks of several state ids, of a renewed one its youngest row.
-pub(crate) fn holders(answer: &Answer) -> Result<Vec<Holder>, Error> {
+pub(crate) fn holders(answer: &Answer, stale: Duration) -> Result<Vec<Holder>, Error> {
     let mut holders: Vec<Holder> = Vec::new();
     for [_, state_id, a, b, c, d, e] in answer.rows::<7>()? {
         let state_id = String::from_utf8_lossy(&state_id.unwrap_or_default()).into_owned();
         let row = lock_row([a, b, c, d, e])?;
-        match holders.last_mut().filter(|last| last.state_id == state_id && last.row.lock_id == row.lock_id) {
-            Some(last) if last.row.age > row.age => last.row = row,
+        let expires_in = if row.stale { Duration::ZERO } else { stale.saturating_sub(row.age) };
+        let holder = Holder { state_id, row, expires_in };
+        match holders.last_mut().filter(|last| last.is_of_same_lock(&holder)) {
+            Some(last) if last.row.age > holder.row.age => *last = holder,
             Some(_) => {}
-            None => holders.push(Holder { state_id, row }),
+            None => holders.push(holder),
         }
     }
     Ok(holders)

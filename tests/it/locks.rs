@@ -2,7 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use meltano_state_host::{ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
+use std::sync::Arc;
+
+use meltano_state_host::{Acquire, ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
 
 use crate::sandbox::{Sandbox, cache, component_error, instance, state};
 
@@ -111,6 +113,162 @@ async fn ticket_needs_our_table() {
     let error = component_error(store.clear("a").await);
     assert_eq!(error.kind, ErrorKind::SchemaMismatch, "{error}");
     assert_eq!(sandbox.lock_rows(), "");
+}
+
+/// The lock table's columns and sorting key.
+fn lock_table(sandbox: &Sandbox) -> String {
+    sandbox.sql(
+        "SELECT (SELECT groupArray(name) FROM system.columns WHERE database = '{}' AND table = 'state_lock'), sorting_key \
+         FROM system.tables WHERE database = '{}' AND name = 'state_lock'",
+    )
+}
+
+const PLAIN: &str = "['state_id','lock_id','locked_at']\tstate_id\n";
+const OURS: &str = "['state_id','lock_id','locked_at','owner','ticket']\tstate_id, lock_id\n";
+
+#[tokio::test]
+async fn init_upgrades_the_addons_lock_table_unless_a_live_lock_is_in_it() {
+    let sandbox = Sandbox::new();
+    plain_lock_table(&sandbox).await;
+    let mut store = sandbox.instance().await;
+    // Works on the old layout meanwhile, and knows it.
+    store.update(&state("a", Some("{\"x\":1}"), None)).await.unwrap();
+    insert_lock(&sandbox, "rival", 200);
+    store.init().await.unwrap();
+    assert_eq!(lock_table(&sandbox), PLAIN);
+
+    sandbox.sql("DELETE FROM {}.state_lock WHERE true");
+    insert_lock(&sandbox, "dead", 1000);
+    sandbox.instance().await.init().await.unwrap();
+    assert_eq!(lock_table(&sandbox), OURS);
+    assert_eq!(sandbox.sql("SELECT count() FROM system.tables WHERE database = '{}'"), "2\n");
+    // An instance that knew the old layout finds out.
+    store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":1,\"y\":1}"), None)));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn a_held_lock_is_renewed_written_through_and_released() {
+    for plain in [false, true] {
+        let sandbox = Sandbox::new();
+        if plain {
+            plain_lock_table(&sandbox).await;
+        }
+        let mut store = instance(&sandbox.uri(), &[(WAIT, "0")]).await;
+        let options = Acquire { owner: "a test".to_owned(), ..Acquire::default() };
+        let lock = store.acquire("a", &options).await.unwrap();
+        assert!(lock.lock_id().starts_with("00000000-"));
+        store.update_locked(&lock, &state("a", Some("{\"x\":1}"), None)).await.unwrap();
+        tokio::time::sleep(Duration::from_millis(1100)).await;
+        store.renew(&lock).await.unwrap();
+        store.update_locked(&lock, &state("a", Some("{\"y\":1}"), None)).await.unwrap();
+        let merged = state("a", Some("{\"x\":1,\"y\":1}"), None);
+        assert_eq!(store.get("a").await.unwrap(), Some(merged));
+
+        let holders = store.holders(Some("*")).await.unwrap();
+        let [holder] = &holders[..] else { panic!("{holders:?}") };
+        assert_eq!((holder.state_id.as_str(), holder.lock_id.as_str()), ("a", lock.lock_id()));
+        assert_eq!(holder.owner, if plain { "" } else { "a test" });
+        assert!(!holder.stale && holder.age <= Duration::from_secs(1), "renewed: {holder:?}");
+        assert!(holder.expires_in > Duration::from_secs(290), "{holder:?}");
+
+        let mut rival = instance(&sandbox.uri(), &[(WAIT, "0")]).await;
+        let error = component_error(rival.acquire("a", &Acquire::default()).await);
+        assert_eq!(error.kind, ErrorKind::Locked);
+        assert!(plain || error.message.contains("a test"), "{error}");
+
+        store.set_locked(&lock, &state("a", None, Some("{\"z\":1}"))).await.unwrap();
+        let other = store.set_locked(&lock, &state("b", None, None)).await;
+        assert_eq!(component_error(other).kind, ErrorKind::InvalidArgument);
+        store.release(lock).await.unwrap();
+        assert_eq!(store.holders(None).await.unwrap(), []);
+        let lock = rival.acquire("a", &Acquire::default()).await.unwrap();
+        rival.release(lock).await.unwrap();
+    }
+}
+
+#[tokio::test]
+async fn a_lock_removed_by_force_is_lost() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    let mut operator = sandbox.instance().await;
+    assert!(!operator.force_release("a", "another").await.unwrap());
+    assert!(operator.force_release("a", lock.lock_id()).await.unwrap());
+    assert_eq!(component_error(store.renew(&lock).await).kind, ErrorKind::LockLost);
+    let written = store.update_locked(&lock, &state("a", Some("{\"x\":1}"), None)).await;
+    assert_eq!(component_error(written).kind, ErrorKind::LockLost);
+    assert_eq!(store.get("a").await.unwrap(), None);
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn a_stale_holder_cannot_write_after_another_took_over() {
+    let sandbox = Sandbox::new();
+    let short = [
+        ("state_backend.clickhouse.lock_stale_seconds", "2.5"),
+        ("state_backend.clickhouse.request_timeout_seconds", "1"),
+    ];
+    let mut first = instance(&sandbox.uri(), &short).await;
+    let lock = first.acquire("a", &Acquire::default()).await.unwrap();
+    let mut second = instance(&sandbox.uri(), &short).await;
+    let taken_over = second.acquire("a", &Acquire::default()).await.unwrap();
+    let written = first.update_locked(&lock, &state("a", Some("{\"late\":1}"), None)).await;
+    assert_eq!(component_error(written).kind, ErrorKind::LockLost);
+    assert_eq!(component_error(first.renew(&lock).await).kind, ErrorKind::LockLost);
+    second.update_locked(&taken_over, &state("a", Some("{\"x\":1}"), None)).await.unwrap();
+    // Releasing what is lost harms nobody.
+    first.release(lock).await.unwrap();
+    second.renew(&taken_over).await.unwrap();
+    second.release(taken_over).await.unwrap();
+    assert_eq!(second.get("a").await.unwrap(), Some(state("a", Some("{\"x\":1}"), None)));
+}
+
+#[tokio::test]
+async fn a_set_that_takes_no_lock_is_not_lost_to_an_update() {
+    let sandbox = Sandbox::new();
+    let mut other = sandbox.instance().await;
+    other.set(&state("a", Some("{\"a\":1}"), None)).await.unwrap();
+    // The first write waits until another process has written without a lock.
+    let slow = faults().at(2, Fault::Delay(Duration::from_millis(700)));
+    let mut store = instance_over(slow, &sandbox).await;
+    let update = state("a", Some("{\"c\":3}"), None);
+    let set = async {
+        tokio::time::sleep(Duration::from_millis(350)).await;
+        other.set(&state("a", Some("{\"b\":2}"), None)).await.unwrap();
+    };
+    let (updated, ()) = tokio::join!(store.update(&update), set);
+    updated.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"b\":2,\"c\":3}"), None)));
+}
+
+#[tokio::test]
+async fn with_tickets_a_section_takes_three_requests_and_an_update_four() {
+    let sandbox = Sandbox::new();
+    let counted = Arc::new(faults());
+    let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
+    let plugin = Plugin::builder().settings(settings).transport(Arc::clone(&counted)).cache(cache()).build().unwrap();
+    let mut store = plugin.instance().await.unwrap();
+    store.init().await.unwrap();
+    store.set(&state("a", Some("{\"x\":1}"), None)).await.unwrap();
+    let requests = async |action: &str, store: &mut Instance| {
+        let before = counted.requests();
+        match action {
+            "section" => {
+                let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+                store.release(lock).await.unwrap();
+            }
+            "partial" => store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap(),
+            _ => store.update(&state("a", None, Some("{\"y\":1}"))).await.unwrap(),
+        }
+        counted.requests() - before
+    };
+    // The first one too, which finds out what the table can tell.
+    assert_eq!(requests("section", &mut store).await, 3);
+    assert_eq!(requests("section", &mut store).await, 3);
+    assert_eq!(requests("partial", &mut store).await, 4);
+    assert_eq!(requests("complete", &mut store).await, 4);
 }
 
 #[tokio::test]
