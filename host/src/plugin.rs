@@ -2,8 +2,9 @@
 
 use std::fmt;
 use std::sync::Arc;
+use std::time::Duration;
 
-use meltano_state_backend_clickhouse::settings::Settings as Resolved;
+use meltano_state_backend_clickhouse::settings::{LOCK_TABLE_TTL, Settings as Resolved};
 use wasmtime::component::{Component, Linker, ResourceTable};
 use wasmtime::{Config, Engine, Store};
 use wasmtime_wasi_config::WasiConfigVariables;
@@ -34,6 +35,7 @@ struct Shared {
     transport: Arc<dyn Transport>,
     limits: Limits,
     surroundings: Surroundings,
+    lock_stale: Duration,
 }
 
 /// Collects what a [`Plugin`] consists of.
@@ -73,6 +75,12 @@ impl Plugin {
     #[must_use]
     pub fn destination(&self) -> Option<String> {
         self.0.allowed.as_ref().map(ToString::to_string)
+    }
+
+    /// The age at which a lock counts as abandoned.
+    #[must_use]
+    pub fn lock_stale(&self) -> Duration {
+        self.0.lock_stale
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -172,7 +180,8 @@ impl Builder {
             .and_then(|()| linker.instantiate_pre(&component))
             .and_then(StateBackendPre::new)
             .map_err(|error| BuildError::Link(format!("{error:#}")))?;
-        let allowed = Resolved::load(&self.settings).ok().map(|settings| Destination::new(&settings));
+        let resolved = Resolved::load(&self.settings).ok();
+        let allowed = resolved.as_ref().map(Destination::new);
         Ok(Plugin(Arc::new(Shared {
             pre,
             settings: Arc::new(self.settings.to_wasi_config()),
@@ -180,6 +189,7 @@ impl Builder {
             transport: self.transport.unwrap_or_else(|| Arc::new(PooledClient::default())),
             limits: self.limits,
             surroundings: self.surroundings,
+            lock_stale: resolved.map_or(LOCK_TABLE_TTL, |settings| settings.lock.stale),
         })))
     }
 }

@@ -83,7 +83,7 @@ impl Cli {
 }
 
 /// Runs a command on the sandbox.
-fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
+pub(crate) fn run(sandbox: &Sandbox, arguments: &[&str]) -> Run {
     meltano_state(&[("MELTANO_STATE_BACKEND_URI", sandbox.uri().as_str())]).args_list(arguments).run()
 }
 

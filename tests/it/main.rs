@@ -8,6 +8,7 @@ mod cli;
 mod contract;
 mod creation;
 mod host;
+mod lock_commands;
 mod locks;
 mod peers;
 mod privileges;

@@ -113,6 +113,40 @@ pub(super) enum Verb {
         #[arg(short = 'y', long, visible_alias = "yes")]
         force: bool,
     },
+    /// Look at locks, or hold one while a command runs.
+    #[command(subcommand)]
+    Lock(LockVerb),
+    /// Remove a lock, whoever holds it. Its holder can then no longer write.
+    Unlock {
+        /// The state's id.
+        state_id: String,
+        /// The lock's id, as lock list shows it: no other lock is removed then.
+        lock_id: Option<String>,
+        /// Do not ask.
+        #[arg(short = 'y', long, visible_alias = "yes")]
+        force: bool,
+    },
+}
+
+#[derive(Debug, Subcommand)]
+pub(super) enum LockVerb {
+    /// List locks, one a line: state id, lock id, owner, since when, when it expires.
+    List {
+        /// Only of state ids that match this shell glob: * ? [abc] [!a-z].
+        #[arg(long, value_name = "GLOB")]
+        pattern: Option<String>,
+    },
+    /// Hold the lock of a state while a command runs, and end with the command's exit code.
+    ///
+    /// The lock is renewed at a third of the time after which it would count as abandoned; if it is lost all the same,
+    /// the command is stopped. The command itself must not take the lock: meltano-state set, merge and clear would wait.
+    Run {
+        /// The state's id.
+        state_id: String,
+        /// The command and its arguments.
+        #[arg(last = true, required = true)]
+        command: Vec<String>,
+    },
 }
 
 /// A state given by hand.
@@ -163,5 +197,10 @@ mod tests {
         check("meltano-state clear", false);
         check("meltano-state clear a --all", false);
         check("meltano-state list --client-cert c", false);
+        check("meltano-state lock list --pattern a*", true);
+        check("meltano-state lock run a -- sleep 1", true);
+        check("meltano-state lock run a", false);
+        check("meltano-state unlock a", true);
+        check("meltano-state unlock a b --force", true);
     }
 }

@@ -6,16 +6,15 @@ use meltano_state_backend_clickhouse::state::merge;
 use meltano_state_host::{CallError, Error, ErrorKind, Instance, Plugin, State};
 use serde_json::{Value, json};
 
-use super::arguments::{Format, Verb};
+use super::arguments::{Format, LockVerb, Verb};
 use super::failure::Failure;
 use super::progress::Waits;
-use super::{output, payload, progress, prompt};
+use super::{lock, lock_run, output, payload, progress, prompt};
 
-/// Carries a verb out and writes its result.
-pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<(), Failure> {
-    let waits = Waits { for_answer_from: plugin.destination(), for_lock_of: locked_by(&verb) };
-    let mut call = Call { instance: plugin.instance().await?, waits };
-    match verb {
+/// Carries a verb out and writes its result. Returns the exit code.
+pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<u8, Failure> {
+    let mut call = Call::new(plugin, &verb).await?;
+    let result = match verb {
         Verb::Init => {
             call.run(async |instance| instance.init().await).await?;
             done(format, json!({"initialized": true}), "the tables are ready")
@@ -46,37 +45,56 @@ pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Resu
         }
         Verb::Clear { state_id: Some(id), force, .. } => {
             if !force && !prompt::confirm(&format!("Remove the state of {}?", output::visible(&id)))? {
-                return kept();
+                return Err(kept());
             }
             call.run(async |instance| instance.clear(&id).await).await?;
             done(format, json!({"cleared": id}), &format!("the state of {id} is removed"))
         }
         Verb::Clear { state_id: None, force, .. } => {
             if !force && !prompt::confirm("Remove ALL states?")? {
-                return kept();
+                return Err(kept());
             }
             let count = call.run(async |instance| instance.clear_all().await).await?;
             done(format, json!({"cleared_count": count}), &format!("{count} states are removed"))
         }
-    }
+        Verb::Lock(LockVerb::Run { state_id, command }) => {
+            return lock_run::run(&mut call, &state_id, plugin.lock_stale(), &command).await;
+        }
+        Verb::Lock(LockVerb::List { pattern }) => lock::list(&mut call, pattern.as_deref(), format).await,
+        Verb::Unlock { state_id, lock_id, force } => {
+            lock::unlock(&mut call, &state_id, lock_id.as_deref(), force, format).await
+        }
+    };
+    result.map(|()| 0)
 }
 
 /// The id whose lock the verb takes.
 fn locked_by(verb: &Verb) -> Option<String> {
     match verb {
-        Verb::Set { state_id, .. } | Verb::Merge { state_id, .. } => Some(state_id.clone()),
+        Verb::Set { state_id, .. } | Verb::Merge { state_id, .. } | Verb::Lock(LockVerb::Run { state_id, .. }) => {
+            Some(state_id.clone())
+        }
         Verb::Clear { state_id, .. } => state_id.clone(),
-        Verb::Init | Verb::List { .. } | Verb::Get { .. } => None,
+        Verb::Init | Verb::List { .. } | Verb::Get { .. } | Verb::Lock(_) | Verb::Unlock { .. } => None,
     }
 }
 
-struct Call {
-    instance: Instance,
+/// An instance, and what to say while its calls take long.
+pub(super) struct Call {
+    pub(super) instance: Instance,
     waits: Waits,
 }
 
 impl Call {
-    async fn run<T>(&mut self, call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>) -> Result<T, Failure> {
+    async fn new(plugin: &Plugin, verb: &Verb) -> Result<Self, Failure> {
+        let waits = Waits { for_answer_from: plugin.destination(), for_lock_of: locked_by(verb) };
+        Ok(Self { instance: plugin.instance().await?, waits })
+    }
+
+    pub(super) async fn run<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
         let activity = self.instance.activity();
         Ok(progress::watch(&activity, &self.waits, call(&mut self.instance)).await?)
     }
@@ -97,19 +115,19 @@ fn merged(state: Option<State>) -> Result<String, Failure> {
 
 /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.
 #[expect(clippy::needless_pass_by_value, reason = "a value made for this call")]
-fn done(format: Format, result: Value, sentence: &str) -> Result<(), Failure> {
+pub(super) fn done(format: Format, result: Value, sentence: &str) -> Result<(), Failure> {
     written(match format {
         Format::Text => writeln!(io::stderr(), "{}", output::visible(sentence)),
         Format::Json => output::line(&result.to_string()),
     })
 }
 
-fn kept() -> Result<(), Failure> {
-    Err(Failure::io("nothing was removed"))
+pub(super) fn kept() -> Failure {
+    Failure::io("nothing was removed")
 }
 
 /// A reader that has gone, such as `head`, is no failure: it has what it wanted.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
     match result {
         Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
             Err(Failure::io(format!("the result cannot be written: {error}")))

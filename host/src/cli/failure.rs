@@ -32,6 +32,11 @@ impl Failure {
         Self::new("io", FAILED, message, None)
     }
 
+    /// The command does not fit what is there.
+    pub(super) fn refused(message: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::new("refused", FAILED, message, Some(hint.into()))
+    }
+
     fn new(kind: &'static str, exit_code: u8, message: impl Into<String>, hint: Option<String>) -> Self {
         Self { kind, message: message.into(), hint, server: None, exit_code }
     }

@@ -3,6 +3,8 @@
 mod arguments;
 mod commands;
 mod failure;
+mod lock;
+mod lock_run;
 mod logging;
 mod output;
 mod payload;

@@ -11,13 +11,18 @@ pub(super) fn line(text: &str) -> io::Result<()> {
 /// Writes lines, byte for byte into a pipe or a file; on a terminal, control characters are made visible.
 pub(super) fn lines<'a>(lines: impl Iterator<Item = &'a str>) -> io::Result<()> {
     let stdout = io::stdout();
-    let on_terminal = stdout.is_terminal();
+    let on_terminal = on_terminal();
     let mut out = io::BufWriter::new(stdout.lock());
     for line in lines {
         let line = if on_terminal { visible(line) } else { line.into() };
         writeln!(out, "{line}")?;
     }
     out.flush()
+}
+
+/// Whether a person reads standard output.
+pub(super) fn on_terminal() -> bool {
+    io::stdout().is_terminal()
 }
 
 /// The text with control characters escaped, but for the end of a line and tabs.

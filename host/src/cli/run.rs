@@ -26,7 +26,7 @@ pub(crate) fn run() -> ExitCode {
         Err(error) => Err(Failure::io(format!("the asynchronous runtime does not start: {error}"))),
     };
     match result {
-        Ok(()) => ExitCode::SUCCESS,
+        Ok(code) => ExitCode::from(code),
         Err(failure) => {
             report(&failure, format);
             ExitCode::from(failure.exit_code)
