@@ -103,7 +103,17 @@ fn lock_run_keeps_others_out_and_renews() {
     wait_for_lock(&sandbox);
     let start = Instant::now();
     while start.elapsed() < Duration::from_secs(4) {
-        let merge = ["--set", settings[0], "--set", settings[1], "--set", "clickhouse.lock_wait_seconds=0", "merge", "a", STATE];
+        let merge = [
+            "--set",
+            settings[0],
+            "--set",
+            settings[1],
+            "--set",
+            "clickhouse.lock_wait_seconds=0",
+            "merge",
+            "a",
+            STATE,
+        ];
         let refused = run(&sandbox, &merge);
         assert_eq!(refused.code, 3, "{}", refused.stderr);
         assert!(refused.stderr.contains("sleep 5"), "the owner is named: {}", refused.stderr);
@@ -168,7 +178,8 @@ fn eight_processes_of_five_sections_each_do_not_overlap() {
     let sandbox = ready();
     let directory = tempfile::tempdir().unwrap();
     // A section: enters a directory that only one can create at a time, counts, leaves.
-    let section = "mkdir \"$DIR/in\" || echo overlap >>\"$DIR/overlaps\"; echo x >>\"$DIR/sections\"; rmdir \"$DIR/in\"";
+    let section =
+        "mkdir \"$DIR/in\" || echo overlap >>\"$DIR/overlaps\"; echo x >>\"$DIR/sections\"; rmdir \"$DIR/in\"";
     let done = std::sync::atomic::AtomicBool::new(false);
     std::thread::scope(|scope| {
         let merging = scope.spawn(|| {
@@ -183,7 +194,17 @@ fn eight_processes_of_five_sections_each_do_not_overlap() {
                     for _ in 0..5 {
                         let run = meltano_state(&[("MELTANO_STATE_BACKEND_URI", sandbox.uri().as_str())])
                             .env("DIR", directory.path().to_str().unwrap())
-                            .args(["--set", "clickhouse.lock_wait_seconds=100", "lock", "run", "a", "--", "sh", "-c", section])
+                            .args([
+                                "--set",
+                                "clickhouse.lock_wait_seconds=100",
+                                "lock",
+                                "run",
+                                "a",
+                                "--",
+                                "sh",
+                                "-c",
+                                section,
+                            ])
                             .run();
                         assert_eq!(run.code, 0, "{}", run.stderr);
                     }

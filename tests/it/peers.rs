@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-use meltano_state_host::COMPONENT;
+use meltano_state_host::{Acquire, COMPONENT};
 use serde_json::{Value, json};
 
 use crate::sandbox::{Sandbox, instance, state};
@@ -103,6 +103,44 @@ async fn component_and_addon_wait_for_each_others_locks() {
     let ended = tokio::task::spawn_blocking(move || second.wait().unwrap()).await.unwrap();
     assert!(ended.success());
     assert_eq!(store.get("a").await.unwrap(), Some(state("a", None, Some("{\"n\": 11}"))));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+/// Adds 1 to `n` in the completed state of `a` under the lock, `sections` times.
+async fn count(uri: url::Url, sections: u32) {
+    let settings = [("state_backend.clickhouse.lock_wait_seconds", "120")];
+    let mut store = instance(&uri, &settings).await;
+    for _ in 0..sections {
+        let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+        let stored = store.get("a").await.unwrap().and_then(|state| state.completed_state);
+        let stored: Value = stored.map_or(json!({}), |text| serde_json::from_str(&text).unwrap());
+        let n = stored["n"].as_u64().unwrap_or(0) + 1;
+        store.set_locked(&lock, &state("a", None, Some(&json!({"n": n}).to_string()))).await.unwrap();
+        store.release(lock).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn mixed_with_peers_no_section_overlaps() {
+    let Some(program) = peer("PEERS_PYTHON") else { return };
+    let sandbox = Sandbox::new();
+    sandbox.instance().await.init().await.unwrap();
+    let peers: Vec<_> = (0..3)
+        .map(|_| python(&program, &sandbox, &["hold", "a", "0.2"]).stdout(Stdio::null()).spawn().unwrap())
+        .collect();
+    let ours: Vec<_> = (0..3).map(|_| tokio::spawn(count(sandbox.uri(), 10))).collect();
+    let mut ended = 0;
+    for mut peer in peers {
+        // A peer gives up after 30 s of waiting, which is no overlap.
+        ended += u64::from(tokio::task::spawn_blocking(move || peer.wait().unwrap()).await.unwrap().success());
+    }
+    for task in ours {
+        task.await.unwrap();
+    }
+    let state = sandbox.instance().await.get("a").await.unwrap().unwrap();
+    let n = serde_json::from_str::<Value>(&state.completed_state.unwrap()).unwrap()["n"].as_u64().unwrap();
+    assert_eq!(n, 30 + ended, "every section counted");
+    assert!(ended > 0, "a peer took its turn");
     assert_eq!(sandbox.lock_rows(), "");
 }
 

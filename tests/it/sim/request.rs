@@ -1,0 +1,82 @@
+//! How a client sends: it repeats what may be repeated when the connection was lost, within the time limit.
+
+use super::kernel::{Kernel, Wake};
+use super::statement::{Answer, Statement};
+
+/// One statement with its repetitions.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Request {
+    actor: usize,
+    pub(super) statement: Statement,
+    stale: u64,
+    pub(super) began: u64,
+    pause: u64,
+    may_have_arrived: bool,
+}
+
+/// How it ended.
+#[derive(Debug)]
+pub(super) enum Outcome {
+    Answered(Answer),
+    /// It failed and changed nothing.
+    Failed,
+    /// It may have been carried out, or may yet be.
+    Unknown,
+}
+
+impl Request {
+    pub(super) fn send(kernel: &mut Kernel, actor: usize, statement: Statement, stale: u64) -> Self {
+        kernel.note(|| format!("{actor} sends {statement:?}"));
+        let began = kernel.now;
+        let mut request =
+        request.attempt(kernel);
+        request
+    }
+
+    fn attempt(&mut self, kernel: &mut Kernel) {
+        kernel.step(self.actor);
+        let left = (self.began + kernel.scenario.times.request).saturating_sub(kernel.now);
+        kernel.wake(self.actor, left, Wake::TimedOut);
+        let mut arrives = true;
+        let cut = kernel.weather.cut;
+        if kernel.rng.chance(cut) {
+            arrives = kernel.rng.chance(700);
+            let delay = kernel.delay();
+            kernel.wake(self.actor, delay, Wake::Cut);
+        }
+        if arrives {
+            let ways = [kernel.delay(), kernel.delay(), kernel.delay(), kernel.delay()];
+            kernel.send(self.actor, self.statement, self.stale, ways);
+        }
+    }
+
+    /// What has happened; none if it goes on.
+    pub(super) fn handle(&mut self, kernel: &mut Kernel, wake: Wake) -> Option<Outcome> {
+        let reads = matches!(self.statement, Statement::Rows | Statement::State);
+        let given_up = if reads { Outcome::Failed } else { Outcome::Unknown };
+        match wake {
+            Wake::Answered(job) => match kernel.take_answer(job) {
+                Answer::Aborted if !self.may_have_arrived => Some(Outcome::Failed),
+                Answer::Aborted => Some(Outcome::Unknown),
+                answer => Some(Outcome::Answered(answer)),
+            },
+            Wake::Timer => {
+                self.attempt(kernel);
+                None
+            }
+            Wake::Cut => {
+                self.may_have_arrived = true;
+                let rest = self.pause / 2 + kernel.rng.below(self.pause / 2);
+                let in_time = kernel.now - self.began + rest < kernel.scenario.times.request;
+                if !self.statement.is_repeated() || !in_time {
+                    return Some(given_up);
+                }
+                self.pause = (self.pause * 2).min(5000);
+                kernel.step(self.actor);
+                kernel.wake(self.actor, rest, Wake::Timer);
+                None
+            }
+            Wake::TimedOut => Some(given_up),
+        }
+    }
+}

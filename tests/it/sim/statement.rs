@@ -1,0 +1,149 @@
+//! What each statement does, in the steps in which the server does it.
+
+use meltano_state_backend_clickhouse::lock::LockRow;
+
+use super::kernel::Kernel;
+use super::state::Version;
+use super::table::Row;
+
+/// One statement on the lock rows or the state.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Statement {
+    /// Inserts a row unless a live one exists.
+    Candidate(u128),
+    /// The state, and then all lock rows.
+    Rows,
+    /// The newest version of the state.
+    State,
+    Delete(u128),
+    DeleteStale,
+    Renew(u128),
+    /// Writes if the lock is held and fresh, and if the newest version is the one that was seen.
+    Write { lock_id: u128, seen: i64, tokens: u64 },
+    /// The add-on's: the lowest id with FINAL.
+    PeerHolder,
+    /// The add-on's: an insert without condition.
+    PeerInsert(u128),
+    /// The add-on's: a write without condition.
+    PeerWrite { lock_id: u128, tokens: u64 },
+}
+
+/// What comes back.
+#[derive(Debug)]
+pub(super) enum Answer {
+    /// Whether a row was written.
+    Written(bool),
+    Rows(Vec<LockRow>, Version),
+    State(Version),
+    Deleted,
+    Holder(Option<u128>),
+    /// The time limit for the statement is over; nothing was changed.
+    Aborted,
+}
+
+/// What was found when the statement was judged, on snapshots that are older than its commit.
+#[derive(Debug)]
+pub(super) enum Judged {
+    Nothing,
+    /// The row to insert.
+    Insert(Row),
+    /// The blocks of the rows to delete.
+    Delete(Vec<u64>),
+    /// The state as it was before the lock rows were read.
+    State(Version),
+    /// The fence holds. The time is that at which the statement began, which `now64()` gives all through it.
+    Fenced(i64),
+    /// The version to write.
+    Write(Version),
+}
+
+impl Statement {
+    /// Whether the server looks at two tables one after the other.
+    pub(super) fn looks_twice(&self) -> bool {
+        matches!(self, Self::Rows | Self::Write { .. })
+    }
+
+    /// Whether the statement changes anything at its end.
+    pub(super) fn commits(&self) -> bool {
+        !matches!(self, Self::Rows | Self::State | Self::PeerHolder)
+    }
+
+    /// Whether the server may be held to a time limit, which a lock's freshness is judged with.
+    pub(super) fn is_limited(&self) -> bool {
+        matches!(self, Self::Write { .. })
+    }
+
+    /// Whether it may be repeated when the connection was lost.
+    pub(super) fn is_repeated(&self) -> bool {
+        !matches!(self, Self::Candidate(_))
+    }
+
+    /// The first look.
+    pub(super) fn judge(&self, kernel: &Kernel, stale: u64) -> Judged {
+        let now = kernel.server_now();
+        let row = |lock_id| Row { lock_id, locked_at: now.div_euclid(1000), ticket: 0, block: 0 };
+        let rules = &kernel.scenario.rules;
+        let locks = &kernel.locks;
+        match *self {
+            Self::Candidate(_) if rules.guard && locks.any_live(now, stale) => Judged::Nothing,
+            Self::Candidate(lock_id) | Self::PeerInsert(lock_id) => Judged::Insert(row(lock_id)),
+            Self::Renew(lock_id) => locks.renewed(lock_id, now, stale).map_or(Judged::Nothing, Judged::Insert),
+            Self::Delete(lock_id) => Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id))),
+            Self::DeleteStale => Judged::Delete(blocks(locks.rows.iter().filter(|row| !row.live(now, stale)))),
+            Self::Write { lock_id, .. } => {
+                let margin = if rules.margin { kernel.scenario.times.request } else { 0 };
+                let fresh = |locked_at: i64| locked_at * 1000 > now - (stale - margin).cast_signed();
+                let held = locks.holder(now, stale) == Some(lock_id) && locks.locked_at(lock_id).is_some_and(fresh);
+                if held || !rules.fence { Judged::Fenced(now) } else { Judged::Nothing }
+            }
+            Self::PeerWrite { tokens, .. } => Judged::Write(Version { updated_at: now, tokens }),
+            Self::Rows => Judged::State(kernel.state),
+            Self::State | Self::PeerHolder => Judged::Nothing,
+        }
+    }
+
+    /// The second look, for a write: at the newest version.
+    pub(super) fn compare(&self, kernel: &Kernel, judged: Judged) -> Judged {
+        match (*self, judged) {
+            (Self::Write { seen, tokens, .. }, Judged::Fenced(began)) => {
+                let newest = kernel.state.updated_at;
+                if newest == seen || !kernel.scenario.rules.compare {
+                    Judged::Write(Version { updated_at: began.max(newest + 1), tokens })
+                } else {
+                    Judged::Nothing
+                }
+            }
+            (_, judged) => judged,
+        }
+    }
+
+    /// The end: what was judged becomes visible.
+    pub(super) fn commit(&self, kernel: &mut Kernel, actor: usize, stale: u64, judged: Judged) -> Answer {
+        match (*self, judged) {
+            (_, Judged::Insert(row)) => {
+                kernel.locks.insert(row);
+                Answer::Written(true)
+            }
+            (_, Judged::Delete(blocks)) => {
+                kernel.locks.rows.retain(|row| !blocks.contains(&row.block));
+                Answer::Deleted
+            }
+            (Self::Write { lock_id, .. } | Self::PeerWrite { lock_id, .. }, Judged::Write(version)) => {
+                let before = kernel.state;
+                kernel.state = before.replaced_by(version);
+                kernel.monitor.landed(actor, lock_id, before, kernel.state);
+                Answer::Written(true)
+            }
+            (Self::Rows, Judged::State(version)) => {
+                Answer::Rows(kernel.locks.read(kernel.server_now(), stale), version)
+            }
+            (Self::State, _) => Answer::State(kernel.state),
+            (Self::PeerHolder, _) => Answer::Holder(kernel.locks.lowest_final()),
+            _ => Answer::Written(false),
+        }
+    }
+}
+
+fn blocks<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {
+    rows.map(|row| row.block).collect()
+}
