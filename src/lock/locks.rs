@@ -183,30 +183,24 @@ impl<'a> Locks<'a> {
 }
 
 fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
+    let waited = Seconds(limits.wait);
     let (reason, hint) = match obstacle {
-        Obstacle::Holder(row) => (
-            format!(
-                "{owner}lock {} holds it since {} ago and expires in {}",
-                row.lock_id,
-                Seconds(row.age),
-                Seconds(limits.stale.saturating_sub(row.age)),
-                owner = if row.owner.is_empty() { String::new() } else { format!("{}, ", row.owner) },
-            ),
-            format!(
-                "another run of this pipeline is writing its state; wait for it, or raise {PREFIX}lock_wait_seconds"
-            ),
-        ),
+        Obstacle::Holder(row) => {
+            let owner = if row.owner.is_empty() { "another process" } else { &row.owner };
+            let expires = Seconds(limits.stale.saturating_sub(row.age));
+            (
+                format!("is locked by {owner}: lock {}, {} old, expires in {expires}", row.lock_id, Seconds(row.age)),
+                format!("wait until it has written its state, or raise {PREFIX}lock_wait_seconds"),
+            )
+        }
         Obstacle::Rivals => (
-            "rivals took turns in holding it".to_owned(),
-            format!(
-                "other runs of this pipeline are writing its state; wait for them, or raise {PREFIX}lock_wait_seconds"
-            ),
+            "is locked by others in turns".to_owned(),
+            format!("wait until they have written their state, or raise {PREFIX}lock_wait_seconds"),
         ),
         Obstacle::SlowInsert(took) => (
-            format!("the server took {} to insert a row, longer than lock_settle_seconds", Seconds(took)),
+            format!("cannot be locked: inserting a row took {}, longer than lock_settle_seconds", Seconds(took)),
             format!("raise {PREFIX}lock_settle_seconds, or look at the server's load"),
         ),
     };
-    let wait = Seconds(limits.wait);
-    Error::new(ErrorKind::Locked, format!("no lock for state id {state_id:?} within {wait}: {reason}")).with_hint(hint)
+    Error::new(ErrorKind::Locked, format!("the state of {state_id:?} {reason}; gave up after {waited}")).with_hint(hint)
 }

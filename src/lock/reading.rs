@@ -60,6 +60,12 @@ pub struct Reading {
 }
 
 impl Reading {
+    /// Rows alone, without the state.
+    #[must_use]
+    pub const fn new(rows: Vec<LockRow>, ordered: bool) -> Self {
+        Self { rows, ordered, state: None }
+    }
+
     /// The live row that counts.
     #[must_use]
     pub fn holder(&self) -> Option<&LockRow> {

@@ -110,6 +110,34 @@ class Addon:
         finally:
             self.release(state_id, lock_id)
 
+    def bench(self):
+        """Times in seconds of the published workflow, each alone on the server."""
+        times = {"get": [], "set": [], "acquire + release": [], "update": []}
+
+        def timed(name, action):
+            start = time.perf_counter()
+            action()
+            times[name].append(time.perf_counter() - start)
+
+        def section():
+            self.release("bench", self.acquire("bench"))
+
+        def update():
+            lock_id = self.acquire("bench")
+            try:
+                partial, completed = self.get("bench")
+                self.set("bench", {**partial, "n": 1}, completed)
+            finally:
+                self.release("bench", lock_id)
+
+        for _ in range(50):
+            timed("set", lambda: self.set("bench", {"singer_state": {}}, {}))
+            timed("get", lambda: self.get("bench"))
+        for _ in range(3):
+            timed("acquire + release", section)
+            timed("update", update)
+        return times
+
 
 def main():
     addon = Addon(*sys.argv[1:6])

@@ -1,7 +1,6 @@
 //! `xtask demo`: the main job on a real ClickHouse, each command with what it returned.
 
 use std::{
-    env,
     path::PathBuf,
     process::{Command, Output, Stdio},
     thread,
@@ -12,12 +11,9 @@ use anyhow::{Context, Result, bail};
 
 use crate::{
     build::{self, Artifacts},
-    clickhouse::Embedded,
+    server::{Server, URI},
     story::{STORY, Step},
 };
-
-/// The server to use instead of an embedded one.
-const URI: &str = "MELTANO_STATE_BACKEND_URI";
 
 /// The database of the demo, apart from anything that the server may hold.
 const SCHEMA: &str = "meltano_demo";
@@ -29,24 +25,15 @@ pub(crate) struct Args {}
 /// Where the commands run.
 struct Stage {
     program: PathBuf,
-    uri: String,
-    /// Ends when this is dropped.
-    server: Option<Embedded>,
+    server: Server,
 }
 
 pub(crate) fn run(_: &Args) -> Result<()> {
     eprintln!("building the component and the host …");
     let Artifacts { component, program } = build::build(true)?;
-    let stage = match env::var(URI) {
-        Ok(uri) if !uri.is_empty() => Stage { program, uri, server: None },
-        _ => {
-            let server = Embedded::start()?;
-            let uri = server.uri();
-            Stage { program, uri, server: Some(server) }
-        }
-    };
+    let stage = Stage { program, server: Server::choose()? };
     println!("component  {}", component.display());
-    match &stage.server {
+    match &stage.server.embedded {
         Some(server) => println!("server     ClickHouse {} at {}", server.version()?, server.url()),
         None => println!("server     as {URI} says"),
     }
@@ -86,7 +73,7 @@ impl Stage {
         let mut holder = self.command(first);
         let holder =
             holder.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().context("cannot run meltano-state")?;
-        // The lock takes a second to settle, during which its row is already there.
+        // Long enough for the first to take the lock.
         thread::sleep(Duration::from_millis(500));
         self.expect(second, 3)?;
         let output = holder.wait_with_output().context("the first command does not end")?;
@@ -101,7 +88,7 @@ impl Stage {
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
-            .env(URI, &self.uri)
+            .env(URI, &self.server.uri)
             .env("MELTANO_STATE_BACKEND_CLICKHOUSE_SCHEMA", SCHEMA)
             .stdin(Stdio::null());
         command
@@ -109,7 +96,7 @@ impl Stage {
 
     /// What stands in the two tables at the end, and nothing of it on a server that is not the demo's own.
     fn show_tables(&self) -> Result<()> {
-        let Some(server) = &self.server else {
+        let Some(server) = &self.server.embedded else {
             println!("\n# The states stand in {SCHEMA}.state on your server. They go, the tables stay:");
             return self.expect(&["clear", "--all", "--force"], 0);
         };

@@ -3,11 +3,13 @@
 #[cfg(not(unix))]
 compile_error!("xtask needs Linux or macOS; on Windows use WSL");
 
+mod bench;
 mod build;
 mod clickhouse;
 mod demo;
 mod peers;
 mod progress;
+mod server;
 mod story;
 mod suite;
 mod test;
@@ -28,6 +30,7 @@ struct Cli {
 
 #[derive(Subcommand)]
 enum Task {
+    Bench(bench::Args),
     Build(build::Args),
     Clickhouse(clickhouse::Args),
     Demo(demo::Args),
@@ -37,6 +40,7 @@ enum Task {
 
 fn main() -> ExitCode {
     let outcome = match Cli::parse().task {
+        Task::Bench(args) => bench::run(&args),
         Task::Build(args) => build::run(&args),
         Task::Clickhouse(args) => clickhouse::run(&args),
         Task::Demo(args) => demo::run(&args),

@@ -48,18 +48,19 @@ pub(crate) const STORY: &[Step] = &[
         r#"{"singer_state":{"bookmarks":{"public-users":{"lsn":991999},"public-orders":{"lsn":991999}}}}"#,
     ]),
     Run(&["get", POSTGRES, "--format", "json"]),
-    Say(
-        "Two runs of one pipeline at once: the second asks for the lock, does not want to wait, and hears who holds it.",
-    ),
+    Say("A job holds the lock while it runs. Another asks for it, does not want to wait, and hears who holds it."),
     Contend {
-        first: &["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":1}}}}"#],
+        first: &["lock", "run", GITLAB, "--", "sleep", "2"],
         second: &[
             "--set",
             "clickhouse.lock_wait_seconds=0",
             "merge",
             GITLAB,
-            r#"{"singer_state":{"bookmarks":{"issues":{"page":2}}}}"#,
+            r#"{"singer_state":{"bookmarks":{"issues":{"page":1}}}}"#,
         ],
     },
+    Say("Released, the lock is free at once."),
+    Run(&["lock", "list"]),
+    Run(&["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":1}}}}"#]),
     Run(&["get", GITLAB]),
 ];

@@ -7,12 +7,10 @@ use anyhow::{Context, Result};
 use crate::{
     clickhouse::Embedded,
     peers::{self, Peers},
+    server,
     suite::Suite,
     toolchain, wit, workspace,
 };
-
-/// The server that the tests use instead of an embedded one.
-const OTHER_SERVER: &str = "MELTANO_STATE_BACKEND_URI";
 
 /// Run every check and test that a change must pass
 #[derive(clap::Args)]
@@ -43,8 +41,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         suite.skip(&format!("cargo {deny}"), "to have it, run cargo install cargo-deny");
     }
     let embedded = "an embedded ClickHouse starts";
-    if env::var_os(OTHER_SERVER).is_some_and(|uri| !uri.is_empty()) {
-        suite.skip(embedded, &format!("{OTHER_SERVER} names the server to use"));
+    if server::named().is_some() {
+        suite.skip(embedded, &format!("{} names the server to use", server::URI));
     } else {
         suite.step(embedded, embedded_clickhouse)?;
     }
