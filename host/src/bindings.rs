@@ -1,5 +1,6 @@
 //! The exports of the component, as the WIT package describes them, and their conversion into plain types.
 
+use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::state::State;
 use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
 
@@ -13,6 +14,7 @@ mod generated {
 
 pub(crate) use generated::{StateBackend, StateBackendPre};
 
+use generated::exports::meltano::state_backend::diagnostics;
 use generated::meltano::state_backend::types as wit;
 pub(crate) use wit::Error as ComponentError;
 
@@ -67,6 +69,29 @@ impl From<wit::ErrorKind> for ErrorKind {
             wit::ErrorKind::OutcomeUnknown => Self::OutcomeUnknown,
             wit::ErrorKind::Protocol => Self::Protocol,
             wit::ErrorKind::Server => Self::Server,
+        }
+    }
+}
+
+impl From<diagnostics::Report> for Report {
+    fn from(report: diagnostics::Report) -> Self {
+        Self { steps: report.steps.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<diagnostics::Step> for Step {
+    fn from(step: diagnostics::Step) -> Self {
+        Self {
+            name: step.name,
+            status: match step.status {
+                diagnostics::Status::Ok => Status::Ok,
+                diagnostics::Status::Warning => Status::Warning,
+                diagnostics::Status::Failed => Status::Failed,
+                diagnostics::Status::Skipped => Status::Skipped,
+            },
+            tried: step.tried,
+            found: step.found,
+            hint: step.hint,
         }
     }
 }

@@ -10,9 +10,12 @@ mod sql;
 #[cfg(test)]
 mod tests;
 mod tsv;
+pub(crate) mod version;
 
 pub use client::Client;
+pub(crate) use client::Stage;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::text;
 pub use sql::Tables;
+pub(crate) use sql::quote;
