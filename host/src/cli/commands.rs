@@ -9,27 +9,31 @@ use serde_json::{Value, json};
 use super::arguments::{Format, Verb};
 use super::failure::Failure;
 use super::progress::Waits;
-use super::{output, payload, progress, prompt};
+use super::{check, output, payload, progress, prompt};
 
 /// Carries a verb out and writes its result.
 pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<(), Failure> {
-    let waits = Waits { for_answer_from: plugin.destination(), for_lock_of: locked_by(&verb) };
+    let waits =
+        Waits { for_answer_from: plugin.destination(), for_lock_of: locked_by(&verb), aloud: progress::aloud(format) };
     let mut call = Call { instance: plugin.instance().await?, waits };
     match verb {
+        Verb::Check => check::show(&call.run(async |instance| instance.check().await).await?, format),
+        // Shown before there is a plugin.
+        Verb::Config => Ok(()),
         Verb::Init => {
             call.run(async |instance| instance.init().await).await?;
             done(format, json!({"initialized": true}), "the tables are ready")
         }
         Verb::List { pattern } => {
             let ids = call.run(async |instance| instance.get_state_ids(pattern.as_deref()).await).await?;
-            written(match format {
+            output::written(match format {
                 Format::Text => output::lines(ids.iter().map(String::as_str)),
                 Format::Json => output::line(&Value::from(ids).to_string()),
             })
         }
         Verb::Get { state_id } => {
             let state = call.run(async |instance| instance.get(&state_id).await).await?;
-            written(output::line(&merged(state)?))
+            output::written(output::line(&merged(state)?))
         }
         Verb::Set { state_id, payload } => {
             // As Meltano: under the lock, so that a run that is going on does not write in between.
@@ -66,7 +70,7 @@ fn locked_by(verb: &Verb) -> Option<String> {
     match verb {
         Verb::Set { state_id, .. } | Verb::Merge { state_id, .. } => Some(state_id.clone()),
         Verb::Clear { state_id, .. } => state_id.clone(),
-        Verb::Init | Verb::List { .. } | Verb::Get { .. } => None,
+        Verb::Check | Verb::Config | Verb::Init | Verb::List { .. } | Verb::Get { .. } => None,
     }
 }
 
@@ -98,7 +102,7 @@ fn merged(state: Option<State>) -> Result<String, Failure> {
 /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.
 #[expect(clippy::needless_pass_by_value, reason = "a value made for this call")]
 fn done(format: Format, result: Value, sentence: &str) -> Result<(), Failure> {
-    written(match format {
+    output::written(match format {
         Format::Text => writeln!(io::stderr(), "{}", output::visible(sentence)),
         Format::Json => output::line(&result.to_string()),
     })
@@ -106,16 +110,6 @@ fn done(format: Format, result: Value, sentence: &str) -> Result<(), Failure> {
 
 fn kept() -> Result<(), Failure> {
     Err(Failure::io("nothing was removed"))
-}
-
-/// A reader that has gone, such as `head`, is no failure: it has what it wanted.
-fn written(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(format!("the result cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

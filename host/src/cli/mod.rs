@@ -1,7 +1,9 @@
 //! The command `meltano-state`.
 
 mod arguments;
+mod check;
 mod commands;
+mod config;
 mod failure;
 mod logging;
 mod output;
@@ -9,5 +11,6 @@ mod payload;
 mod progress;
 mod prompt;
 mod run;
+mod table;
 
 pub(crate) use run::run;
