@@ -9,6 +9,7 @@
 //! - [`clickhouse`]: statements, requests, answers, errors.
 //! - [`lock`]: the lock as a state machine without I/O, and its driver.
 //! - [`store`]: the operations.
+//! - [`diagnose`]: what stands in the way, step by step.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
 #![deny(unsafe_code)]
@@ -16,6 +17,7 @@
 pub mod clickhouse;
 #[cfg(target_family = "wasm")]
 mod component;
+pub mod diagnose;
 pub mod error;
 pub mod glob;
 pub mod lock;

@@ -1,7 +1,9 @@
 //! What the requests of an instance are doing.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::transport::TlsFailure;
 
 /// What the requests of an instance are doing: shared between an instance, its requests, and who watches a call.
 #[derive(Debug, Default)]
@@ -12,6 +14,8 @@ pub struct Activity {
     large_response: AtomicBool,
     /// And the component has not been told yet.
     refuse_next: AtomicBool,
+    /// Why the last handshake failed.
+    tls_failure: Mutex<Option<TlsFailure>>,
 }
 
 impl Activity {
@@ -45,6 +49,16 @@ impl Activity {
     /// an answer failed; it takes the connection for lost and asks again, and to a request it can be told.
     pub(crate) fn take_refuse_next(&self) -> bool {
         self.refuse_next.swap(false, Ordering::Relaxed)
+    }
+
+    /// Notes why there is no TLS session. The component learns the kind of failure alone.
+    pub(crate) fn note_tls_failure(&self, failure: TlsFailure) {
+        *self.tls_failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(failure);
+    }
+
+    /// Why the last handshake failed, once.
+    pub(crate) fn take_tls_failure(&self) -> Option<TlsFailure> {
+        self.tls_failure.lock().unwrap_or_else(PoisonError::into_inner).take()
     }
 
     /// Whether an answer since the last call of this was too large.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::lock::Acquire;
 use meltano_state_backend_clickhouse::state::State;
 use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
@@ -18,6 +19,7 @@ mod generated {
 
 pub(crate) use generated::{StateBackend, StateBackendPre};
 
+use generated::exports::meltano::state_backend::diagnostics;
 use generated::meltano::state_backend::types as wit;
 pub(crate) use wit::Error as ComponentError;
 
@@ -99,6 +101,29 @@ impl From<wit::ErrorKind> for ErrorKind {
             wit::ErrorKind::OutcomeUnknown => Self::OutcomeUnknown,
             wit::ErrorKind::Protocol => Self::Protocol,
             wit::ErrorKind::Server => Self::Server,
+        }
+    }
+}
+
+impl From<diagnostics::Report> for Report {
+    fn from(report: diagnostics::Report) -> Self {
+        Self { steps: report.steps.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<diagnostics::Step> for Step {
+    fn from(step: diagnostics::Step) -> Self {
+        Self {
+            name: step.name,
+            status: match step.status {
+                diagnostics::Status::Ok => Status::Ok,
+                diagnostics::Status::Warning => Status::Warning,
+                diagnostics::Status::Failed => Status::Failed,
+                diagnostics::Status::Skipped => Status::Skipped,
+            },
+            tried: step.tried,
+            found: step.found,
+            hint: step.hint,
         }
     }
 }

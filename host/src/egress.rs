@@ -63,7 +63,7 @@ type Sent = Result<(http::Response<WasiBody>, Box<dyn Future<Output = Result<(),
 impl WasiHttpHooks for Egress {
     fn send_request(
         &mut self,
-        request: Request<WasiBody>,
+        mut request: Request<WasiBody>,
         options: Option<RequestOptions>,
         _failure_of_the_response: Box<dyn Future<Output = Result<(), Error>> + Send>,
     ) -> Box<dyn Future<Output = Sent> + Send> {
@@ -78,6 +78,8 @@ impl WasiHttpHooks for Egress {
         let transport = Arc::clone(&self.transport);
         let activity = Arc::clone(&self.activity);
         let limit = self.response_limit;
+        // For what the transport knows and the codes of WASI HTTP cannot say.
+        request.extensions_mut().insert(Arc::clone(&activity));
         Box::new(async move {
             let in_flight = activity.begin();
             let line = RequestLine::of(&request);

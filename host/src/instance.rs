@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use meltano_state_backend_clickhouse::diagnose::Report;
 use meltano_state_backend_clickhouse::state::State;
 use tokio::time::error::Elapsed;
 use wasmtime::Store;
@@ -12,6 +13,7 @@ use crate::activity::Activity;
 use crate::bindings::{ComponentError, StateBackend};
 use crate::context::Context;
 use crate::error::CallError;
+use crate::explained;
 use crate::limits::Limit;
 use crate::plugin::Plugin;
 
@@ -132,6 +134,18 @@ impl Instance {
         call!(self, |exports, store| exports.meltano_state_backend_store().call_clear_all(store))
     }
 
+    /// Checks all that the backend needs, and changes nothing. What fails is in the report.
+    ///
+    /// # Errors
+    /// As [`CallError`], without [`CallError::Error`].
+    pub async fn check(&mut self) -> Result<Report, CallError> {
+        let mut running = self.begin().await?;
+        let call = running.exports.meltano_state_backend_diagnostics().call_check(&mut running.store);
+        let outcome = tokio::time::timeout(self.plugin.limits().call, call).await;
+        let report = self.finish(running, outcome.map(|report| report.map(Ok)))?;
+        Ok(explained::report(report.into(), &self.activity))
+    }
+
     /// Takes what is running, or starts it. It is put back only by a call that ended well, so a call that is dropped
     /// half-way takes its store with it.
     pub(crate) async fn begin(&mut self) -> Result<Running, CallError> {
@@ -172,7 +186,7 @@ impl Instance {
                     if self.activity.take_large_response() {
                         CallError::Limit(Limit::Response(limits.response))
                     } else {
-                        CallError::Error(error.into())
+                        CallError::Error(explained::error(error.into(), &self.activity))
                     }
                 })
             }

@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use uuid::Builder;
 
-use crate::clickhouse::{Answer, Effect, Statement, Tables, code, explain, request, response, schema, upgrade};
+use crate::clickhouse::{
+    Answer, Effect, Statement, Tables, code, explain, request, response, schema, upgrade, version,
+};
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts, TransportErrorKind};
 use crate::settings::Settings;
@@ -14,6 +16,9 @@ use crate::settings::Settings;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A paused service takes a minute to wake: ask it every few seconds.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A server that restarts refuses connections, and one that wakes holds them or says so. One that closes every
+/// connection unasked expects something else, TLS for one, and will go on to.
+const LOST_BEFORE_GIVING_UP: u32 = 6;
 
 /// The server, the user and the tables.
 pub struct Client<'a> {
@@ -61,10 +66,16 @@ impl<'a> Client<'a> {
     /// # Errors
     /// [`ErrorKind::OutcomeUnknown`] if a write was sent and no answer came; otherwise what the failure was.
     pub fn run(&self, statement: &Statement) -> Result<Answer, Error> {
+        self.carry_out(statement).map_err(|failure| self.blame_version(failure.error))
+    }
+
+    /// As [`Self::run`], with how far it came.
+    pub(crate) fn carry_out(&self, statement: &Statement) -> Result<Answer, Failure> {
         let start = self.ports.clock.now();
         let mut pause = FIRST_PAUSE;
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
+        let mut quickly_lost = 0;
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
             let failure = match self.attempt(statement, left) {
@@ -72,17 +83,19 @@ impl<'a> Client<'a> {
                 Err(failure) => failure,
             };
             may_have_arrived |= failure.may_have_arrived;
+            quickly_lost += u32::from(failure.lost);
             let jittered = self.jittered(pause);
             let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
-            if failure.passing && statement.effect != Effect::Once && time_left {
+            let may_pass = failure.passing && quickly_lost < LOST_BEFORE_GIVING_UP;
+            if may_pass && statement.effect != Effect::Once && time_left {
                 self.ports.clock.sleep(jittered);
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 continue;
             }
             return Err(if may_have_arrived && statement.effect != Effect::Read {
-                explain::outcome_unknown(failure.error)
+                Failure { error: explain::outcome_unknown(failure.error), ..failure }
             } else {
-                failure.error
+                failure
             });
         }
     }
@@ -95,15 +108,30 @@ impl<'a> Client<'a> {
         let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
             error: explain::transport(&error, self.settings),
             passing: error.kind == TransportErrorKind::Lost,
+            lost: error.kind == TransportErrorKind::Lost,
             may_have_arrived: error.kind.may_have_arrived(),
+            stage: Stage::of(error.kind),
         })?;
         let status = response.status;
         response::decode(response, &query_id).map_err(|error| Failure {
             // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
             may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
             passing: error.kind == ErrorKind::Unreachable,
+            lost: false,
+            stage: Stage::Answer,
             error,
         })
+    }
+
+    /// What an old server does not know is explained by its version.
+    fn blame_version(&self, error: Error) -> Error {
+        if !explain::may_be_too_old(&error) {
+            return error;
+        }
+        let statement = Statement::new(Effect::Read, "SELECT 1, version() FORMAT TabSeparated");
+        let Ok(answer) = self.carry_out(&statement) else { return error };
+        let Ok([_, version]) = answer.only_row() else { return error };
+        if version::is_supported(&version) { error } else { version::unsupported(&version, error.server) }
     }
 
     /// Carries out a statement that needs the tables, and creates them if they do not exist.
@@ -171,12 +199,46 @@ impl<'a> Client<'a> {
 }
 
 /// A failed attempt.
-struct Failure {
-    error: Error,
+pub(crate) struct Failure {
+    pub(crate) error: Error,
+    /// How far it came.
+    pub(crate) stage: Stage,
     /// Whether trying again may help.
     passing: bool,
+    /// Whether the connection was lost.
+    lost: bool,
     /// Whether the server may have carried the statement out.
     may_have_arrived: bool,
+}
+
+/// What a complete answer tells is wrong, or what is wrong with it.
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        Self { error, stage: Stage::Answer, passing: false, lost: false, may_have_arrived: false }
+    }
+}
+
+/// How far a request came before it failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The name was not resolved, or no connection stood.
+    Connection,
+    /// The connection stood, a TLS session did not.
+    Tls,
+    /// All stood; the answer did not come, or is the failure.
+    Answer,
+}
+
+impl Stage {
+    const fn of(kind: TransportErrorKind) -> Self {
+        match kind {
+            TransportErrorKind::NameNotFound | TransportErrorKind::NotConnected | TransportErrorKind::Denied => {
+                Self::Connection
+            }
+            TransportErrorKind::Tls => Self::Tls,
+            TransportErrorKind::TimedOut | TransportErrorKind::Lost | TransportErrorKind::BadAnswer => Self::Answer,
+        }
+    }
 }
 
 fn is_missing(error: &Error) -> bool {

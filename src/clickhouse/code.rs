@@ -5,7 +5,9 @@
 #![allow(missing_docs, reason = "the names are ClickHouse's own")]
 
 pub const NO_SUCH_COLUMN_IN_TABLE: i32 = 16;
+pub const UNKNOWN_FUNCTION: i32 = 46;
 pub const UNKNOWN_IDENTIFIER: i32 = 47;
+pub const NOT_IMPLEMENTED: i32 = 48;
 pub const UNKNOWN_TYPE: i32 = 50;
 pub const TYPE_MISMATCH: i32 = 53;
 pub const UNKNOWN_TABLE: i32 = 60;
@@ -20,5 +22,7 @@ pub const WRONG_PASSWORD: i32 = 193;
 pub const REQUIRED_PASSWORD: i32 = 194;
 pub const IP_ADDRESS_NOT_ALLOWED: i32 = 195;
 pub const UNKNOWN_STATUS_OF_INSERT: i32 = 319;
+pub const SUPPORT_IS_DISABLED: i32 = 344;
+pub const SETTING_CONSTRAINT_VIOLATION: i32 = 452;
 pub const ACCESS_DENIED: i32 = 497;
 pub const AUTHENTICATION_FAILED: i32 = 516;

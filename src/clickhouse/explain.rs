@@ -26,7 +26,8 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
         | code::IP_ADDRESS_NOT_ALLOWED => (
             Authentication,
             Some(format!(
-                "check {PREFIX}user and {PREFIX}password; in the URI, special characters have to be percent-encoded"
+                "check {PREFIX}user and {PREFIX}password; in the URI, special characters have to be percent-encoded, as \
+                 %40 for @"
             )),
         ),
         code::ACCESS_DENIED => (PermissionDenied, Some(grant_hint(text))),
@@ -68,64 +69,103 @@ fn grant_hint(text: &str) -> String {
 
 /// A failure without a code: what answered may be a proxy, or no ClickHouse at all.
 pub(crate) fn status(status: u16, text: &str) -> Error {
-    match status {
-        429 | 502..=504 => Error::new(
+    let (kind, message, hint) = match status {
+        429 | 502..=504 => (
             ErrorKind::Unreachable,
             format!("HTTP {status}: a proxy or the service in front of the server says that it is away or busy"),
-        )
-        .with_hint("try again; a paused ClickHouse Cloud service takes about a minute to wake"),
-        _ if text.contains("for HTTP") => Error::new(ErrorKind::Protocol, quote(text)).with_hint(format!(
-            "{PREFIX}port is the native protocol's; the HTTP interface is commonly on 8123, with TLS on 8443"
-        )),
-        _ => Error::new(
+            "try again; a paused ClickHouse Cloud service takes about a minute to wake: raise \
+             state_backend.clickhouse.request_timeout_seconds if it takes longer"
+                .to_owned(),
+        ),
+        _ if text.contains("for HTTP") => (
+            ErrorKind::Protocol,
+            quote(text),
+            format!("{PREFIX}port is the native protocol's; the HTTP interface is commonly on 8123, with TLS on 8443"),
+        ),
+        // As nginx and its kin say it.
+        400 | 426 if text.contains("HTTPS port") => {
+            (ErrorKind::Protocol, quote(text), format!("set {PREFIX}secure to true"))
+        }
+        _ => (
             ErrorKind::Protocol,
             format!("HTTP {status}, and the answer is not ClickHouse's: {}", quote(text)),
-        )
-        .with_hint(format!("check {PREFIX}host and {PREFIX}port")),
-    }
+            format!("check {PREFIX}host and {PREFIX}port, and what a proxy between here and the server does"),
+        ),
+    };
+    Error::new(kind, message).with_hint(hint)
 }
 
 /// No answer, or half of one.
 pub(crate) fn transport(error: &TransportError, settings: &Settings) -> Error {
     let server = settings.authority();
     let detail = &error.detail;
-    match error.kind {
-        TransportErrorKind::NameNotFound => {
-            Error::new(ErrorKind::Unreachable, format!("the host name {:?} has no address: {detail}", settings.host))
-                .with_hint(format!("check {PREFIX}host"))
-        }
-        TransportErrorKind::NotConnected => Error::new(
+    let (kind, message, hint) = match error.kind {
+        TransportErrorKind::NameNotFound => (
+            ErrorKind::Unreachable,
+            format!("the host name {:?} has no address: {detail}", settings.host),
+            format!("check {PREFIX}host"),
+        ),
+        TransportErrorKind::NotConnected => (
             ErrorKind::Unreachable,
             format!("no connection to {server}: {detail}"),
-        )
-        .with_hint(format!(
-            "check that the server runs, and {PREFIX}host and {PREFIX}port (HTTP is commonly on 8123, HTTPS on 8443)"
-        )),
-        TransportErrorKind::Denied => Error::new(
+            format!("check that the server runs, and {PREFIX}host and {PREFIX}port ({PORTS})"),
+        ),
+        TransportErrorKind::Denied => (
             ErrorKind::Unreachable,
             format!("the plugin host does not allow connections to {server}: {detail}"),
-        )
-        .with_hint("allow this destination in the plugin host"),
-        TransportErrorKind::Tls => Error::new(ErrorKind::Tls, format!("no TLS session with {server}: {detail}"))
-            .with_hint(format!(
-                "check the server's certificate, and that {PREFIX}port is its HTTPS port (commonly 8443)"
-            )),
-        TransportErrorKind::TimedOut => Error::new(
+            "allow this destination in the plugin host".to_owned(),
+        ),
+        TransportErrorKind::Tls => (
+            ErrorKind::Tls,
+            format!("no TLS session with {server}: {detail}"),
+            format!(
+                "check that the server's certificate is valid, for this name and of an authority that is trusted here, \
+                 and that {PREFIX}port is the one for HTTPS ({PORTS})"
+            ),
+        ),
+        TransportErrorKind::TimedOut => (
             ErrorKind::TimedOut,
             format!("no complete answer from {server} within {}: {detail}", Seconds(settings.request_timeout)),
-        )
-        .with_hint(format!("raise {PREFIX}request_timeout_seconds, or look at the server's load")),
-        TransportErrorKind::Lost => Error::new(
+            format!("raise {PREFIX}request_timeout_seconds, or look at the server's load"),
+        ),
+        TransportErrorKind::Lost => (
             ErrorKind::Unreachable,
             format!("the connection to {server} was lost: {detail}"),
-        )
-        .with_hint(format!(
-            "try again; if it stays so, check {PREFIX}secure and {PREFIX}port (HTTP is commonly on 8123, HTTPS on 8443)"
-        )),
+            format!("try again; if it stays so, {}", check_port(settings)),
+        ),
         TransportErrorKind::BadAnswer => {
-            Error::new(ErrorKind::Protocol, format!("the answer from {server} cannot be read: {detail}"))
-                .with_hint(format!("check {PREFIX}host and {PREFIX}port"))
+            (ErrorKind::Protocol, format!("the answer from {server} cannot be read: {detail}"), check_port(settings))
         }
+    };
+    Error::new(kind, message).with_hint(hint)
+}
+
+const PORTS: &str = "HTTP is commonly on 8123, HTTPS on 8443";
+
+/// A server that closes the connection or answers with anything but HTTP expects something else on that port.
+fn check_port(settings: &Settings) -> String {
+    match settings.port {
+        port @ (9000 | 9440) => {
+            format!("set {PREFIX}port to the HTTP interface's: {port} is commonly the native protocol's; {PORTS}")
+        }
+        _ if settings.secure => format!("check {PREFIX}port ({PORTS})"),
+        _ => format!("check {PREFIX}port ({PORTS}), and set {PREFIX}secure to true if that port is for HTTPS"),
+    }
+}
+
+/// Whether a server that is too old could fail like this. Settings that servers of supported versions may lack as well
+/// are not among the reasons: those are left out then.
+pub(crate) fn may_be_too_old(error: &Error) -> bool {
+    match error.code().filter(|_| error.kind != ErrorKind::OutcomeUnknown) {
+        Some(
+            code::UNKNOWN_FUNCTION
+            | code::NOT_IMPLEMENTED
+            | code::UNKNOWN_TYPE
+            | code::SYNTAX_ERROR
+            | code::SUPPORT_IS_DISABLED,
+        ) => true,
+        Some(code::UNKNOWN_SETTING) => ["param_", "async_insert"].iter().any(|name| error.message.contains(name)),
+        _ => false,
     }
 }
 

@@ -11,10 +11,12 @@ mod sql;
 mod tests;
 mod tsv;
 mod upgrade;
+pub(crate) mod version;
 
 pub use client::Client;
+pub(crate) use client::Stage;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::text;
-pub(crate) use sql::Fence;
+pub(crate) use sql::{Fence, quote};
 pub use sql::{Layout, Tables};

@@ -1,7 +1,5 @@
 //! From an HTTP answer to rows, or to the failure that the server reports.
 
-use std::collections::BTreeMap;
-
 use crate::clickhouse::{explain, tsv};
 use crate::error::{Error, ErrorKind, ServerError};
 use crate::ports::Response;
@@ -20,16 +18,31 @@ impl Answer {
     /// # Errors
     /// [`ErrorKind::Protocol`] if the last line is cut short or a line has another number of fields.
     pub fn rows<const N: usize>(&self) -> Result<Vec<[Option<Vec<u8>>; N]>, Error> {
+        self.fields()?.into_iter().map(|fields| fields.try_into().map_err(|_| incomplete())).collect()
+    }
+
+    /// The rows of a result that is all text and never NULL, such as what the server says of itself.
+    pub(crate) fn texts(&self) -> Result<Vec<Vec<String>>, Error> {
+        let lossy = |field: Option<Vec<u8>>| String::from_utf8_lossy(&field.unwrap_or_default()).into_owned();
+        Ok(self.fields()?.into_iter().map(|fields| fields.into_iter().map(lossy).collect()).collect())
+    }
+
+    /// The one row of such a result.
+    ///
+    /// # Errors
+    /// [`ErrorKind::Protocol`] if it is anything else: then no ClickHouse has answered.
+    pub(crate) fn only_row<const N: usize>(&self) -> Result<[String; N], Error> {
+        let row = self.texts().ok().and_then(|mut rows| rows.pop());
+        row.and_then(|row| row.try_into().ok())
+            .ok_or_else(|| explain::status(200, &String::from_utf8_lossy(&self.body)))
+    }
+
+    fn fields(&self) -> Result<Vec<Vec<Option<Vec<u8>>>>, Error> {
         let Some(lines) = self.body.strip_suffix(b"\n") else {
             return if self.body.is_empty() { Ok(Vec::new()) } else { Err(incomplete()) };
         };
-        lines
-            .split(|byte| *byte == b'\n')
-            .map(|line| {
-                let fields: Vec<_> = line.split(|byte| *byte == b'\t').map(tsv::unescape).collect();
-                fields.try_into().map_err(|_| incomplete())
-            })
-            .collect()
+        let fields = |line: &[u8]| line.split(|byte| *byte == b'\t').map(tsv::unescape).collect();
+        Ok(lines.split(|byte| *byte == b'\n').map(fields).collect())
     }
 }
 
@@ -44,14 +57,16 @@ fn incomplete() -> Error {
         .with_hint("look for a proxy between here and the server that changes or cuts answers")
 }
 
-/// Tells success from failure: success is a status of 2xx, no exception in the headers and none in the body.
+/// Tells success from failure: success is a status of 2xx, no exception in the headers and none in the body, and no web
+/// page such as a proxy shows.
 ///
 /// # Errors
 /// The failure, with what the server says of it.
 pub(crate) fn decode(response: Response, query_id: &str) -> Result<Answer, Error> {
     let header_code = response.header("X-ClickHouse-Exception-Code").and_then(|code| code.parse().ok());
     let in_body = exception_in_body(&response);
-    let succeeded = (200..300).contains(&response.status) && header_code.is_none() && in_body.is_none();
+    let is_page = response.header("Content-Type").is_some_and(|kind| kind.starts_with("text/html"));
+    let succeeded = (200..300).contains(&response.status) && header_code.is_none() && in_body.is_none() && !is_page;
     if succeeded {
         return Ok(Answer {
             written_rows: response.header("X-ClickHouse-Summary").and_then(written_rows),
@@ -105,10 +120,10 @@ fn exception_name(text: &str) -> Option<&str> {
     text.rsplit('(').filter_map(|part| part.split_once(')').map(|(name, _)| name)).find(is_name)
 }
 
-/// `written_rows` of the summary, whose members are all texts.
+/// `written_rows` of the summary, a JSON object whose members are all texts of digits.
 fn written_rows(summary: &str) -> Option<u64> {
-    let summary: BTreeMap<String, String> = serde_json::from_str(summary).ok()?;
-    summary.get("written_rows")?.parse().ok()
+    let (_, rest) = summary.split_once(r#""written_rows":""#)?;
+    rest.split_once('"')?.0.parse().ok()
 }
 
 #[cfg(test)]
@@ -171,6 +186,8 @@ mod tests {
     #[test]
     fn written_rows_come_from_the_summary() {
         assert_eq!(written_rows(r#"{"read_rows":"3","written_rows":"1"}"#), Some(1));
+        assert_eq!(written_rows(r#"{"written_rows":"18446744073709551615"}"#), Some(u64::MAX));
+        assert_eq!(written_rows(r#"{"written_rows":"-1"}"#), None);
         assert_eq!(written_rows("{}"), None);
     }
 }

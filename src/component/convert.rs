@@ -1,7 +1,8 @@
 //! Between the backend's types and the WIT package's, in one place.
 
-use super::bindings::exports::meltano::state_backend::locking;
+use super::bindings::exports::meltano::state_backend::{diagnostics, locking};
 use super::bindings::meltano::state_backend::types as wit;
+use crate::diagnose::{Report, Status, Step};
 use crate::error::{Error, ErrorKind, ServerError};
 use crate::lock::Holder;
 use crate::state::State;
@@ -66,5 +67,28 @@ impl From<State> for wit::State {
 impl From<wit::State> for State {
     fn from(state: wit::State) -> Self {
         Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}
+
+impl From<Report> for diagnostics::Report {
+    fn from(report: Report) -> Self {
+        Self { steps: report.steps.into_iter().map(Into::into).collect() }
+    }
+}
+
+impl From<Step> for diagnostics::Step {
+    fn from(step: Step) -> Self {
+        Self {
+            name: step.name,
+            status: match step.status {
+                Status::Ok => diagnostics::Status::Ok,
+                Status::Warning => diagnostics::Status::Warning,
+                Status::Failed => diagnostics::Status::Failed,
+                Status::Skipped => diagnostics::Status::Skipped,
+            },
+            tried: step.tried,
+            found: step.found,
+            hint: step.hint,
+        }
     }
 }

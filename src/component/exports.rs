@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use super::bindings::exports::meltano::state_backend::diagnostics;
 use super::bindings::exports::meltano::state_backend::store::Guest;
 use super::bindings::meltano::state_backend::types::{Error, State};
 use super::clock::WasiClock;
@@ -9,6 +10,7 @@ use super::config::WasiConfig;
 use super::http::WasiHttp;
 use super::random::WasiRandom;
 use crate::clickhouse::Client;
+use crate::diagnose;
 use crate::error;
 use crate::ports::Ports;
 use crate::settings::Settings;
@@ -76,5 +78,11 @@ impl Guest for Component {
 
     fn clear_all() -> Result<u64, Error> {
         with_store(Store::clear_all)
+    }
+}
+
+impl diagnostics::Guest for Component {
+    fn check() -> diagnostics::Report {
+        diagnose::check(&WasiConfig, PORTS).into()
     }
 }

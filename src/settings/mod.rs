@@ -3,6 +3,7 @@
 mod fault;
 mod model;
 mod names;
+mod origin;
 mod reader;
 #[cfg(test)]
 mod tests;
@@ -10,3 +11,4 @@ mod tests;
 pub(crate) use fault::Fault;
 pub use model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
 pub use names::{NAMES, PREFIX, URI, environment_variable, full_name};
+pub use origin::{Origin, Resolution};

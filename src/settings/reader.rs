@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::fault::{Fault, summarize};
 use super::model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
 use super::names::{NAMES, PREFIX, URI, full_name};
+use super::origin::{Given, Origin, Resolution};
 use crate::error::Error;
 use crate::ports::SettingsSource;
 use crate::seconds::Seconds;
@@ -18,11 +19,18 @@ impl Settings {
     /// # Errors
     /// [`MissingSetting`](crate::ErrorKind::MissingSetting) or [`InvalidSetting`](crate::ErrorKind::InvalidSetting), naming every fault that was found.
     pub fn load(source: &dyn SettingsSource) -> Result<Self, Error> {
-        let mut faults = Vec::new();
-        let mut reader = Reader { source, uri: UriParts::default(), faults: &mut faults };
+        let Resolution { settings, error, .. } = Self::resolve(source);
+        error.map_or(Ok(settings), Err)
+    }
+
+    /// As [`Self::load`], with the origin of each value, and with what can be read where something is wrong.
+    pub fn resolve(source: &dyn SettingsSource) -> Resolution {
+        let mut reader =
+            Reader { source, uri: UriParts::default(), faults: Vec::new(), given: Vec::new(), unusable: Vec::new() };
         reader.read_uri();
         let settings = reader.read();
-        summarize(faults).map_or(Ok(settings), Err)
+        let Reader { faults, given, unusable, .. } = reader;
+        Resolution { settings, error: summarize(faults), given, unusable }
     }
 }
 
@@ -30,7 +38,9 @@ impl Settings {
 struct Reader<'a> {
     source: &'a dyn SettingsSource,
     uri: UriParts,
-    faults: &'a mut Vec<Fault>,
+    faults: Vec<Fault>,
+    given: Vec<Given>,
+    unusable: Vec<&'static str>,
 }
 
 impl Reader<'_> {
@@ -49,12 +59,17 @@ impl Reader<'_> {
 
     fn read_uri(&mut self) {
         let Some(text) = self.explicit(URI) else { return };
+        self.note("uri", Origin::Setting, Some(&text));
         match uri::parse(&text) {
             Ok(parts) => self.uri = parts,
-            Err(fault) => self.faults.push(fault),
+            Err(fault) => {
+                self.unusable.push("uri");
+                self.faults.push(fault);
+            }
         }
         for (name, _) in &self.uri.query {
             if !NAMES.contains(&name.as_str()) {
+                self.unusable.push("uri");
                 self.faults.push(Fault::invalid(
                     format!("{URI}: the query names the unknown setting {name:?}"),
                     format!("known are {}", NAMES.join(", ")),
@@ -64,22 +79,44 @@ impl Reader<'_> {
     }
 
     /// The setting itself, or else the last value in the URI's query.
-    fn text(&mut self, name: &str) -> Option<String> {
-        let explicit = self.explicit(&full_name(name));
-        explicit.or_else(|| {
-            let named = self.uri.query.iter().rev().find(|(candidate, _)| candidate == name);
-            named.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())
+    fn text(&mut self, name: &'static str) -> Option<String> {
+        if let Some(value) = self.explicit(&full_name(name)) {
+            self.note(name, Origin::Setting, Some(&value));
+            return Some(value);
+        }
+        let named = self.uri.query.iter().rev().find(|(candidate, _)| candidate == name);
+        let value = named.map(|(_, value)| value.clone()).filter(|value| !value.is_empty())?;
+        self.note(name, Origin::UriQuery, Some(&value));
+        Some(value)
+    }
+
+    fn note(&mut self, name: &'static str, origin: Origin, text: Option<&str>) {
+        self.given.push(Given { name, origin, text: text.map(str::to_owned) });
+    }
+
+    /// `value`, or else what a part of the URI says.
+    fn or_part<T>(
+        &mut self,
+        name: &'static str,
+        value: Option<T>,
+        part: impl FnOnce(&mut UriParts) -> Option<T>,
+    ) -> Option<T> {
+        value.or_else(|| {
+            let value = part(&mut self.uri)?;
+            self.note(name, Origin::UriPart, None);
+            Some(value)
         })
     }
 
     fn read(&mut self) -> Settings {
         self.refuse_unsupported();
         let secure = self.parsed("secure", "true or false", parse_bool);
-        let secure = secure.or(self.uri.secure).unwrap_or(false);
+        let secure = self.or_part("secure", secure, |uri| uri.secure).unwrap_or(false);
         let port = self.parsed("port", "a number from 1 to 65535", |text| text.parse().ok().filter(|port| *port != 0));
-        let port = port.or(self.uri.port).unwrap_or(if secure { 8443 } else { 8123 });
-        let host = self.text("host").or_else(|| self.uri.host.take());
+        let port = self.or_part("port", port, |uri| uri.port).unwrap_or(if secure { 8443 } else { 8123 });
+        let host = self.text_or_part("host", |uri| uri.host.take());
         let host = host.unwrap_or_else(|| "localhost".to_owned());
+        let password = self.text_or_part("password", |uri| uri.password.take());
         let request_timeout = self.seconds("request_timeout_seconds", millis(60_000), millis(1)..=millis(3_600_000));
         let settings = Settings {
             host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
@@ -87,7 +124,7 @@ impl Reader<'_> {
             secure,
             user: self.required("user", "clickhouse://USER@…", |uri| uri.user.take()),
             database: self.required("database", "clickhouse://…/DATABASE", |uri| uri.database.take()),
-            password: Secret(self.text("password").or_else(|| self.uri.password.take()).unwrap_or_default()),
+            password: Secret(password.unwrap_or_default()),
             schema: self.identifier("schema", "meltano"),
             table: self.identifier("table", "state"),
             lock: LockSettings {
@@ -103,6 +140,7 @@ impl Reader<'_> {
         self.check_header("user", &settings.user);
         self.check_header("password", &settings.password.0);
         if settings.host.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c)) {
+            self.unusable.push("host");
             self.faults.push(Fault::invalid(
                 format!("{PREFIX}host is neither a name nor an address"),
                 "give the name or address alone, without a scheme and a port",
@@ -125,6 +163,7 @@ impl Reader<'_> {
         for (name, supported) in [("cluster", &[][..]), ("history_days", &["0"][..])] {
             let Some(value) = self.text(name) else { continue };
             if !supported.contains(&value.as_str()) {
+                self.unusable.push(name);
                 self.faults.push(Fault::invalid(
                     format!("this version does not support the value of {PREFIX}{name}"),
                     match supported {
@@ -147,20 +186,28 @@ impl Reader<'_> {
         protocol.unwrap_or(LockProtocol::Auto)
     }
 
+    fn text_or_part(
+        &mut self,
+        name: &'static str,
+        part: impl FnOnce(&mut UriParts) -> Option<String>,
+    ) -> Option<String> {
+        let value = self.text(name);
+        self.or_part(name, value, part)
+    }
+
     fn required(
         &mut self,
-        name: &str,
+        name: &'static str,
         place_in_uri: &str,
         part: impl FnOnce(&mut UriParts) -> Option<String>,
     ) -> String {
-        let value = self.text(name).or_else(|| part(&mut self.uri));
-        value.unwrap_or_else(|| {
+        self.text_or_part(name, part).unwrap_or_else(|| {
             self.faults.push(Fault::missing(name, place_in_uri));
             String::new()
         })
     }
 
-    fn parsed<T>(&mut self, name: &str, form: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
+    fn parsed<T>(&mut self, name: &'static str, form: &str, parse: impl FnOnce(&str) -> Option<T>) -> Option<T> {
         let text = self.text(name)?;
         let value = parse(text.trim());
         if value.is_none() {
@@ -170,15 +217,16 @@ impl Reader<'_> {
     }
 
     /// Does not repeat the value: a password with special characters can end up in any part of a URI.
-    fn invalid_value(&mut self, name: &str, form: &str) {
+    fn invalid_value(&mut self, name: &'static str, form: &str) {
         let full_name = full_name(name);
+        self.unusable.push(name);
         self.faults.push(Fault::invalid(
             format!("the value of {full_name} is not {form}"),
             format!("set {full_name} to {form}"),
         ));
     }
 
-    fn seconds(&mut self, name: &str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
+    fn seconds(&mut self, name: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
         let form = format!("a number of seconds, from {} to {}", Seconds(*range.start()), Seconds(*range.end()));
         let duration = self.parsed(name, &form, |text| {
             let duration = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
@@ -187,7 +235,7 @@ impl Reader<'_> {
         duration.unwrap_or(default)
     }
 
-    fn identifier(&mut self, name: &str, default: &str) -> String {
+    fn identifier(&mut self, name: &'static str, default: &str) -> String {
         let value = self.text(name).unwrap_or_else(|| default.to_owned());
         if value.trim().is_empty() || value.contains('\0') {
             self.invalid_value(name, "a name");
@@ -196,8 +244,9 @@ impl Reader<'_> {
     }
 
     /// Credentials travel in headers, which cannot hold control characters.
-    fn check_header(&mut self, name: &str, value: &str) {
+    fn check_header(&mut self, name: &'static str, value: &str) {
         if value.chars().any(char::is_control) {
+            self.unusable.push(name);
             self.faults.push(Fault::invalid(
                 format!("{PREFIX}{name} holds a control character, such as a line break"),
                 "remove it; a file read into a variable often ends in a line break",

@@ -37,16 +37,23 @@ pub(super) struct Global {
     pub(super) project: Option<PathBuf>,
 
     /// Certificates in PEM form to trust besides the system's.
-    #[arg(long, global = true, value_name = "FILE", help_heading = "HTTPS")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CA_FILE", help_heading = "HTTPS")]
     pub(super) ca_file: Option<PathBuf>,
 
     /// A certificate in PEM form to show the server.
-    #[arg(long, global = true, value_name = "FILE", requires = "client_key", help_heading = "HTTPS")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_CERT", help_heading = "HTTPS")]
+    #[arg(requires = "client_key")]
     pub(super) client_cert: Option<PathBuf>,
 
     /// The private key of the certificate, in PEM form.
-    #[arg(long, global = true, value_name = "FILE", requires = "client_cert", help_heading = "HTTPS")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_KEY", help_heading = "HTTPS")]
+    #[arg(requires = "client_cert")]
     pub(super) client_key: Option<PathBuf>,
+
+    /// Accept any certificate of the server: whoever stands between can then read and change everything, the password
+    /// too.
+    #[arg(long, global = true, visible_alias = "accept-invalid-certificate", help_heading = "HTTPS")]
+    pub(super) insecure: bool,
 
     /// How results and errors are written.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
@@ -74,6 +81,10 @@ pub(super) enum Format {
 
 #[derive(Debug, Subcommand)]
 pub(super) enum Verb {
+    /// Find out, step by step, what stands in the way. Changes nothing; fails if a step does.
+    Check,
+    /// Show every setting: its value, secrets masked, and where it came from.
+    Config,
     /// Create the database and the tables where they do not exist.
     Init,
     /// List the ids of all states, one a line.

@@ -9,26 +9,29 @@ use serde_json::{Value, json};
 use super::arguments::{Format, LockVerb, Verb};
 use super::failure::Failure;
 use super::progress::Waits;
-use super::{lock, lock_run, output, payload, progress, prompt};
+use super::{check, lock, lock_run, output, payload, progress, prompt};
 
 /// Carries a verb out and writes its result. Returns the exit code.
 pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<u8, Failure> {
-    let mut call = Call::new(plugin, &verb).await?;
+    let mut call = Call::new(plugin, &verb, format).await?;
     let result = match verb {
+        Verb::Check => check::show(&call.run(async |instance| instance.check().await).await?, format),
+        // Shown before there is a plugin.
+        Verb::Config => Ok(()),
         Verb::Init => {
             call.run(async |instance| instance.init().await).await?;
             done(format, json!({"initialized": true}), "the tables are ready")
         }
         Verb::List { pattern } => {
             let ids = call.run(async |instance| instance.get_state_ids(pattern.as_deref()).await).await?;
-            written(match format {
+            output::written(match format {
                 Format::Text => output::lines(ids.iter().map(String::as_str)),
                 Format::Json => output::line(&Value::from(ids).to_string()),
             })
         }
         Verb::Get { state_id } => {
             let state = call.run(async |instance| instance.get(&state_id).await).await?;
-            written(output::line(&merged(state)?))
+            output::written(output::line(&merged(state)?))
         }
         Verb::Set { state_id, payload } => {
             // As Meltano: under the lock, so that a run that is going on does not write in between.
@@ -75,7 +78,8 @@ fn locked_by(verb: &Verb) -> Option<String> {
             Some(state_id.clone())
         }
         Verb::Clear { state_id, .. } => state_id.clone(),
-        Verb::Init | Verb::List { .. } | Verb::Get { .. } | Verb::Lock(_) | Verb::Unlock { .. } => None,
+        Verb::Check | Verb::Config | Verb::Init | Verb::List { .. } | Verb::Get { .. } => None,
+        Verb::Lock(_) | Verb::Unlock { .. } => None,
     }
 }
 
@@ -86,8 +90,12 @@ pub(super) struct Call {
 }
 
 impl Call {
-    async fn new(plugin: &Plugin, verb: &Verb) -> Result<Self, Failure> {
-        let waits = Waits { for_answer_from: plugin.destination(), for_lock_of: locked_by(verb) };
+    async fn new(plugin: &Plugin, verb: &Verb, format: Format) -> Result<Self, Failure> {
+        let waits = Waits {
+            for_answer_from: plugin.destination(),
+            for_lock_of: locked_by(verb),
+            aloud: progress::aloud(format),
+        };
         Ok(Self { instance: plugin.instance().await?, waits })
     }
 
@@ -116,7 +124,7 @@ fn merged(state: Option<State>) -> Result<String, Failure> {
 /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.
 #[expect(clippy::needless_pass_by_value, reason = "a value made for this call")]
 pub(super) fn done(format: Format, result: Value, sentence: &str) -> Result<(), Failure> {
-    written(match format {
+    output::written(match format {
         Format::Text => writeln!(io::stderr(), "{}", output::visible(sentence)),
         Format::Json => output::line(&result.to_string()),
     })
@@ -124,16 +132,6 @@ pub(super) fn done(format: Format, result: Value, sentence: &str) -> Result<(), 
 
 pub(super) fn kept() -> Failure {
     Failure::io("nothing was removed")
-}
-
-/// A reader that has gone, such as `head`, is no failure: it has what it wanted.
-pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
-    match result {
-        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
-            Err(Failure::io(format!("the result cannot be written: {error}")))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

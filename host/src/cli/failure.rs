@@ -37,6 +37,16 @@ impl Failure {
         Self::new("refused", FAILED, message, Some(hint.into()))
     }
 
+    /// What failed stands in the result already.
+    pub(super) fn shown() -> Self {
+        Self::new("shown", FAILED, "", None)
+    }
+
+    /// Whether nothing is left to say.
+    pub(super) fn is_shown(&self) -> bool {
+        self.message.is_empty()
+    }
+
     fn new(kind: &'static str, exit_code: u8, message: impl Into<String>, hint: Option<String>) -> Self {
         Self { kind, message: message.into(), hint, server: None, exit_code }
     }

@@ -7,14 +7,14 @@ use meltano_state_host::{Holder, Instance};
 use serde_json::{Value, json};
 
 use super::arguments::Format;
-use super::commands::{Call, done, kept, written};
+use super::commands::{Call, done, kept};
 use super::failure::Failure;
 use super::{output, prompt};
 
 /// `lock list`: a line each, its fields parted by tabs, with a heading on a terminal.
 pub(super) async fn list(call: &mut Call, pattern: Option<&str>, format: Format) -> Result<(), Failure> {
     let holders = call.run(async |instance| instance.holders(pattern).await).await?;
-    written(match format {
+    output::written(match format {
         Format::Text => text(&holders),
         Format::Json => output::line(&Value::from_iter(holders.iter().map(json)).to_string()),
     })

@@ -1,7 +1,9 @@
 //! The command `meltano-state`.
 
 mod arguments;
+mod check;
 mod commands;
+mod config;
 mod failure;
 mod lock;
 mod lock_run;
@@ -11,5 +13,6 @@ mod payload;
 mod progress;
 mod prompt;
 mod run;
+mod table;
 
 pub(crate) use run::run;

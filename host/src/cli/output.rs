@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::io::{self, IsTerminal as _, Write as _};
 
+use super::failure::Failure;
+
 /// Writes a line. The reader of a pipe may have gone: that is [`io::ErrorKind::BrokenPipe`].
 pub(super) fn line(text: &str) -> io::Result<()> {
     lines(std::iter::once(text))
@@ -23,6 +25,16 @@ pub(super) fn lines<'a>(lines: impl Iterator<Item = &'a str>) -> io::Result<()> 
 /// Whether a person reads standard output.
 pub(super) fn on_terminal() -> bool {
     io::stdout().is_terminal()
+}
+
+/// A reader that has gone, such as `head`, is no failure: it has what it wanted.
+pub(super) fn written(result: io::Result<()>) -> Result<(), Failure> {
+    match result {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => {
+            Err(Failure::io(format!("the result cannot be written: {error}")))
+        }
+        _ => Ok(()),
+    }
 }
 
 /// The text with control characters escaped, but for the end of a line and tabs.

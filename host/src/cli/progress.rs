@@ -6,6 +6,7 @@ use std::time::Duration;
 use meltano_state_host::Activity;
 use tokio::time::{Instant, interval_at};
 
+use super::arguments::Format;
 use super::output;
 
 /// How long a call may take before the user is told what it waits for, and how often that is looked at again.
@@ -15,6 +16,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 pub(super) struct Waits {
     pub(super) for_answer_from: Option<String>,
     pub(super) for_lock_of: Option<String>,
+    /// Whether to say so: to people, and into the log of a job, but not to a program that reads errors as JSON.
+    pub(super) aloud: bool,
 }
 
 impl Waits {
@@ -29,10 +32,15 @@ impl Waits {
     }
 }
 
-/// Waits for a call; on a terminal, says what is being waited for whenever that changes.
+/// Whether someone may want to read what is being waited for.
+pub(super) fn aloud(format: Format) -> bool {
+    format == Format::Text || io::stderr().is_terminal()
+}
+
+/// Waits for a call, and says what is being waited for whenever that changes.
 pub(super) async fn watch<T>(activity: &Activity, waits: &Waits, call: impl Future<Output = T>) -> T {
     let mut call = std::pin::pin!(call);
-    if !io::stderr().is_terminal() {
+    if !waits.aloud {
         return call.await;
     }
     let start = Instant::now();

@@ -5,11 +5,11 @@ use std::process::ExitCode;
 
 use clap::Parser as _;
 use meltano_state_host::settings::Sources;
-use meltano_state_host::{Cache, Plugin, PooledClient, Tls};
+use meltano_state_host::{Cache, Plugin, PooledClient, Settings, Tls};
 
-use super::arguments::{Arguments, Format, Global};
+use super::arguments::{Arguments, Format, Global, Verb};
 use super::failure::Failure;
-use super::{commands, logging};
+use super::{commands, config, logging};
 
 const URI: &str = "state_backend.uri";
 
@@ -20,7 +20,11 @@ pub(crate) fn run() -> ExitCode {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
     let result = match runtime {
         Ok(runtime) => runtime.block_on(async {
-            let plugin = plugin(&global)?;
+            let settings = settings(&global)?;
+            if matches!(verb, Verb::Config) {
+                return config::show(&settings, format).map(|()| 0);
+            }
+            let plugin = plugin(settings, &global)?;
             commands::execute(&plugin, verb, format).await
         }),
         Err(error) => Err(Failure::io(format!("the asynchronous runtime does not start: {error}"))),
@@ -28,13 +32,15 @@ pub(crate) fn run() -> ExitCode {
     match result {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
-            report(&failure, format);
+            if !failure.is_shown() {
+                report(&failure, format);
+            }
             ExitCode::from(failure.exit_code)
         }
     }
 }
 
-fn plugin(global: &Global) -> Result<Plugin, Failure> {
+fn settings(global: &Global) -> Result<Settings, Failure> {
     let mut sources = Sources::of_process();
     for (name, value) in &global.settings {
         sources = sources.with_flag(name, value);
@@ -47,6 +53,10 @@ fn plugin(global: &Global) -> Result<Plugin, Failure> {
     }
     let settings = sources.gather()?;
     tracing::debug!("settings: {settings:?}");
+    Ok(settings)
+}
+
+fn plugin(settings: Settings, global: &Global) -> Result<Plugin, Failure> {
     let mut builder = Plugin::builder().settings(settings).transport(PooledClient::new(tls(global)?));
     if let Some(cache) = Cache::of_user() {
         builder = builder.cache(cache);
@@ -61,6 +71,13 @@ fn tls(global: &Global) -> Result<Tls, Failure> {
     }
     if let (Some(certificate), Some(key)) = (&global.client_cert, &global.client_key) {
         tls = tls.with_identity(certificate, key)?;
+    }
+    if global.insecure {
+        // Also where nobody reads along: it has to stand in the log.
+        let warning = "warning: --insecure: the server's certificate is not checked; whoever stands between can read \
+                       and change everything, the password too";
+        let _ = writeln!(io::stderr(), "{warning}");
+        tls = tls.without_verification();
     }
     Ok(tls)
 }

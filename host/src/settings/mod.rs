@@ -11,6 +11,7 @@
 //! Values are only gathered here; the component checks them.
 
 mod dotenv;
+mod effective;
 mod error;
 mod expand;
 mod gather;
@@ -19,6 +20,7 @@ mod names;
 mod redact;
 mod values;
 
+pub use effective::Effective;
 pub use error::SettingsError;
 pub use gather::Sources;
 pub use values::{Settings, Source};

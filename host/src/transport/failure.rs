@@ -16,6 +16,11 @@ pub(super) fn of_request(error: &hyper_util::client::legacy::Error, secure: bool
         .unwrap_or_else(|| Error::InternalError(Some(chain_text(error))))
 }
 
+/// Whether it is a failure of TLS.
+pub(super) fn is_tls(error: &Error) -> bool {
+    matches!(error, Error::TlsCertificateError | Error::TlsProtocolError | Error::TlsAlertReceived { .. })
+}
+
 /// Why an answer ended before its end.
 #[expect(clippy::needless_pass_by_value, reason = "the form that `map_err` calls")]
 pub(super) fn of_body(error: hyper::Error) -> Error {
@@ -87,7 +92,7 @@ fn of_io(kind: ErrorKind, connecting: bool, secure: bool) -> Option<Error> {
 }
 
 /// An error and what caused it, from the outside in.
-fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+pub(super) fn causes<'a>(error: &'a (dyn StdError + 'static)) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
     iter::successors(Some(error), |&error| {
         // The source of an `io::Error` leaves out the error that it wraps.
         match error.downcast_ref::<io::Error>().and_then(io::Error::get_ref) {

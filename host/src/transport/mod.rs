@@ -4,6 +4,8 @@ mod failure;
 mod faults;
 mod pooled;
 mod tls;
+mod tls_failure;
+mod unverified;
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -15,6 +17,7 @@ use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 pub use faults::{Fault, Faults, Seen};
 pub use pooled::PooledClient;
 pub use tls::{Tls, TlsError};
+pub(crate) use tls_failure::TlsFailure;
 
 /// The time limit of WASI HTTP hosts for each of the three waits where a component sets none: 600 s, as in
 /// `wasmtime_wasi_http`.

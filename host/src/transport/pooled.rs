@@ -1,6 +1,6 @@
 //! The real way to the server: one pool of connections for all instances.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
@@ -10,16 +10,17 @@ use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
 use hyper_rustls::{HttpsConnector, HttpsConnectorBuilder};
-use hyper_util::client::legacy::Client;
 use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiResolver, Name};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector, capture_connection};
+use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
-use super::failure;
 use super::tls::Tls;
 use super::{DEFAULT_TIMEOUT, Sending, Transport};
+use super::{failure, tls_failure};
+use crate::activity::Activity;
 
 /// How long a connection may stay unused before it is dropped: less than the 3 s after which old servers close it
 /// (`keep_alive_timeout` of ClickHouse's server settings; 10 s and then 30 s in newer ones), so that a request hardly
@@ -95,19 +96,27 @@ where
 {
     let connect = options.connect_timeout.unwrap_or(DEFAULT_TIMEOUT);
     let first_byte = options.first_byte_timeout.unwrap_or(DEFAULT_TIMEOUT);
+    let activity = request.extensions().get::<Arc<Activity>>().cloned();
+    let fail = |error: client::Error| {
+        let code = failure::of_request(&error, secure);
+        if let Some(activity) = activity.filter(|_| failure::is_tls(&code)) {
+            activity.note_tls_failure(tls_failure::find(&error));
+        }
+        code
+    };
     let mut connection = capture_connection(&mut request);
     let mut answer = std::pin::pin!(client.request(request));
 
     let connected = tokio::select! {
         biased;
-        answer = &mut answer => return answer.map_err(|error| failure::of_request(&error, secure)),
+        answer = &mut answer => return answer.map_err(fail),
         connected = tokio::time::timeout(connect, connection.wait_for_connection_metadata()) => connected.is_ok(),
     };
     if !connected {
         return Err(Error::ConnectionTimeout);
     }
     match tokio::time::timeout(first_byte, answer).await {
-        Ok(answer) => answer.map_err(|error| failure::of_request(&error, secure)),
+        Ok(answer) => answer.map_err(fail),
         Err(_elapsed) => Err(Error::ConnectionReadTimeout),
     }
 }

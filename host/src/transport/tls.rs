@@ -4,6 +4,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use super::unverified::Unverified;
 use rustls::pki_types::pem::{self, PemObject as _};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ClientConfig, RootCertStore};
@@ -16,6 +17,7 @@ use rustls::{ClientConfig, RootCertStore};
 pub struct Tls {
     authorities: Vec<CertificateDer<'static>>,
     identity: Option<(Vec<CertificateDer<'static>>, PrivateKeyDer<'static>)>,
+    unverified: bool,
 }
 
 impl Tls {
@@ -38,12 +40,24 @@ impl Tls {
         Ok(self)
     }
 
+    /// Accepts any certificate of the server. Whoever stands between can then read and change everything, the password
+    /// too: for trying something out.
+    #[must_use]
+    pub fn without_verification(mut self) -> Self {
+        self.unverified = true;
+        self
+    }
+
     pub(super) fn client_config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
-        let config = ClientConfig::builder_with_provider(provider)
+        let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
             .with_safe_default_protocol_versions()
-            .map_err(TlsError::Unusable)?
-            .with_root_certificates(self.roots()?);
+            .map_err(TlsError::Unusable)?;
+        let config = if self.unverified {
+            config.dangerous().with_custom_certificate_verifier(Arc::new(Unverified(provider)))
+        } else {
+            config.with_root_certificates(self.roots()?)
+        };
         match &self.identity {
             None => Ok(config.with_no_client_auth()),
             Some((certificates, key)) => {

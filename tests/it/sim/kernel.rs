@@ -9,7 +9,7 @@ use super::scenario::Scenario;
 use super::state::Version;
 use super::statement::{Answer, Judged, Statement};
 use super::table::LockTable;
-use super::times::{Weather, long};
+use super::times::{Weather, delay, long};
 
 /// What happens to a client, which it handles in the order in which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -27,7 +27,11 @@ pub(super) enum Wake {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Event {
     /// For a client, if it is still at the step in which it waited for this.
-    Wake { actor: usize, step: u32, wake: Wake },
+    Wake {
+        actor: usize,
+        step: u32,
+        wake: Wake,
+    },
     /// A statement goes on at the server.
     Job(usize, Stage),
     Merge,
@@ -46,12 +50,15 @@ pub(super) enum Stage {
 struct Job {
     actor: usize,
     step: u32,
+    /// The same for all repetitions.
+    query: u64,
     statement: Statement,
     stale: u64,
     /// The rest of the way, drawn beforehand.
     compare: u64,
     commit: u64,
     back: u64,
+    running: bool,
     judged: Judged,
     answer: Option<Answer>,
 }
@@ -59,6 +66,7 @@ struct Job {
 pub(super) struct Kernel {
     pub(super) scenario: Scenario,
     pub(super) weather: Weather,
+    pub(super) quiet: bool,
     pub(super) rng: Rng,
     pub(super) now: u64,
     queue: BinaryHeap<Reverse<(u64, u64, Event)>>,
@@ -69,10 +77,13 @@ pub(super) struct Kernel {
     pub(super) locks: LockTable,
     pub(super) state: Version,
     jobs: Vec<Job>,
+    queries: u64,
     /// Fenced statements between judging and commit.
     fenced: usize,
     /// At which step each client is; what it waited for in an earlier one does not concern it any more.
     pub(super) steps: Vec<u32>,
+    /// How often each client is slow, in times of a thousand: one that is among others that are not shows the most.
+    pub(super) slow: Vec<u64>,
     pub(super) tokens: u32,
     pub(super) monitor: Monitor,
     pub(super) trace: Option<Vec<String>>,
@@ -100,6 +111,7 @@ impl Kernel {
             monitor: Monitor::new(scenario.claims),
             scenario,
             weather,
+            quiet: false,
             rng,
             now: 0,
             queue: BinaryHeap::with_capacity(64),
@@ -108,8 +120,10 @@ impl Kernel {
             latest: offset,
             state: Version::default(),
             jobs: Vec::with_capacity(128),
+            queries: 0,
             fenced: 0,
             steps: Vec::new(),
+            slow: Vec::new(),
             tokens: 0,
             trace: traced.then(Vec::new),
         }
@@ -143,8 +157,10 @@ impl Kernel {
         Some(event)
     }
 
-    pub(super) fn delay(&mut self) -> u64 {
-        self.weather.delay(&mut self.rng, &self.scenario.times)
+    /// How long a step of a client's, or of a statement of its, takes.
+    pub(super) fn delay(&mut self, actor: usize) -> u64 {
+        let slow = self.slow[actor];
+        delay(&mut self.rng, &self.scenario.times, slow)
     }
 
     pub(super) fn long(&mut self) -> u64 {
@@ -163,12 +179,17 @@ impl Kernel {
     }
 
     /// Sends a statement, whose four ways take the given times: to the server, between its looks, to its commit, back.
-    pub(super) fn send(&mut self, actor: usize, statement: Statement, stale: u64, ways: [u64; 4]) {
+    pub(super) fn send(&mut self, actor: usize, query: u64, statement: Statement, stale: u64, ways: [u64; 4]) {
         let [there, compare, commit, back] = ways;
         let step = self.steps[actor];
-        let (judged, answer) = (Judged::Nothing, None);
-        self.jobs.push(Job { actor, step, statement, stale, compare, commit, back, judged, answer });
+        let (running, judged, answer) = (false, Judged::Nothing, None);
+        self.jobs.push(Job { actor, step, query, statement, stale, compare, commit, back, running, judged, answer });
         self.after(there, Event::Job(self.jobs.len() - 1, Stage::Judge));
+    }
+
+    pub(super) fn new_query(&mut self) -> u64 {
+        self.queries += 1;
+        self.queries
     }
 
     pub(super) fn take_answer(&mut self, job: usize) -> Answer {
@@ -180,10 +201,15 @@ impl Kernel {
         let Job { actor, statement, stale, compare, commit, .. } = self.jobs[index];
         match stage {
             Stage::Judge => {
+                let query = self.jobs[index].query;
+                if self.scenario.rules.one_at_a_time && self.jobs.iter().any(|job| job.running && job.query == query) {
+                    return self.answer(index, Answer::Busy);
+                }
+                self.jobs[index].running = true;
                 let judged = statement.judge(self, stale);
                 self.note(|| format!("server: {statement:?} of {actor}: {judged:?}"));
                 self.jobs[index].judged = judged;
-                self.fenced += usize::from(statement.is_limited());
+                self.fenced += usize::from(statement.is_limited(&self.scenario.rules));
                 match statement.looks_twice() {
                     true => self.after(compare, Event::Job(index, Stage::Compare)),
                     false => self.run(index, Stage::Compare),
@@ -202,25 +228,32 @@ impl Kernel {
     }
 
     fn commit(&mut self, index: usize) {
-        let Job { actor, step, statement, stale, compare, commit, back, .. } = self.jobs[index];
-        self.fenced -= usize::from(statement.is_limited());
+        let Job { actor, step, statement, stale, compare, commit, .. } = self.jobs[index];
+        let limited = statement.is_limited(&self.scenario.rules);
+        self.fenced -= usize::from(limited);
+        self.jobs[index].running = false;
         let judged = std::mem::replace(&mut self.jobs[index].judged, Judged::Nothing);
-        let answer = match statement.is_limited() && compare + commit > self.scenario.times.request {
+        let answer = match limited && compare + commit > self.scenario.times.request {
             true => Answer::Aborted,
             false => statement.commit(self, actor, stale, judged),
         };
-        self.note(|| format!("server: {statement:?} of {actor} ends: {answer:?}"));
         if let (Statement::Candidate(lock_id) | Statement::Renew(lock_id), Answer::Written(true)) = (statement, &answer)
             && self.steps[actor] != step
         {
             self.monitor.excuse(lock_id);
         }
-        self.jobs[index].answer = Some(answer);
-        self.after(back, Event::Wake { actor, step, wake: Wake::Answered(index) });
+        self.answer(index, answer);
         if statement.commits() && self.rng.chance(self.weather.merge) {
-            let delay = self.delay();
+            let delay = self.delay(actor);
             self.after(delay, Event::Merge);
         }
+    }
+
+    fn answer(&mut self, index: usize, answer: Answer) {
+        let Job { actor, step, statement, back, .. } = self.jobs[index];
+        self.note(|| format!("server: {statement:?} of {actor} ends: {answer:?}"));
+        self.jobs[index].answer = Some(answer);
+        self.after(back, Event::Wake { actor, step, wake: Wake::Answered(index) });
     }
 
     pub(super) fn merge(&mut self) {
@@ -245,5 +278,12 @@ impl Kernel {
         self.latest = self.server_latest();
         self.offset += by;
         self.note(|| format!("server: its clock steps by {by} ms"));
+    }
+}
+
+impl Kernel {
+    /// Until when a lock's row is fresh by the server's clock; the past if it has none.
+    pub(super) fn fresh_until(&self, lock_id: u128, stale: u64) -> i64 {
+        self.locks.locked_at(lock_id).map_or(0, |locked_at| locked_at * 1000 + stale.cast_signed())
     }
 }

@@ -66,7 +66,10 @@ impl Monitor {
     /// The lock is taken. `latest` is the latest time that the server's clock has ever shown: what was stale once stays
     /// so, even if the clock steps back.
     pub(super) fn acquired(&mut self, actor: usize, peer: bool, lock_id: u128, fresh_until: i64, latest: i64) {
-        self.taken.push(lock_id);
+        // Whoever stood still until its row was stale takes nothing from those who came since.
+        if fresh_until > latest {
+            self.taken.push(lock_id);
+        }
         self.holders.push(Holder { actor, peer, fresh_until });
         self.check_overlap(actor, latest);
     }
@@ -79,8 +82,7 @@ impl Monitor {
     }
 
     fn check_overlap(&mut self, actor: usize, latest: i64) {
-        let fresh: Vec<Holder> =
-            self.holders.iter().filter(|holder| holder.fresh_until > latest).copied().collect();
+        let fresh: Vec<Holder> = self.holders.iter().filter(|holder| holder.fresh_until > latest).copied().collect();
         let Some(one) = fresh.iter().find(|holder| holder.actor == actor) else { return };
         for other in fresh.iter().filter(|holder| holder.actor != actor) {
             let kind = match (one.peer, other.peer) {

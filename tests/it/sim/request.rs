@@ -7,6 +7,7 @@ use super::statement::{Answer, Statement};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     actor: usize,
+    query: u64,
     pub(super) statement: Statement,
     stale: u64,
     pub(super) began: u64,
@@ -29,6 +30,7 @@ impl Request {
         kernel.note(|| format!("{actor} sends {statement:?}"));
         let began = kernel.now;
         let mut request =
+            Self { actor, query: kernel.new_query(), statement, stale, began, pause: 100, may_have_arrived: false };
         request.attempt(kernel);
         request
     }
@@ -41,23 +43,22 @@ impl Request {
         let cut = kernel.weather.cut;
         if kernel.rng.chance(cut) {
             arrives = kernel.rng.chance(700);
-            let delay = kernel.delay();
+            let delay = kernel.delay(self.actor);
             kernel.wake(self.actor, delay, Wake::Cut);
         }
         if arrives {
-            let ways = [kernel.delay(), kernel.delay(), kernel.delay(), kernel.delay()];
-            kernel.send(self.actor, self.statement, self.stale, ways);
+            let ways = [kernel.delay(self.actor), kernel.delay(self.actor), kernel.delay(self.actor), kernel.delay(self.actor)];
+            kernel.send(self.actor, self.query, self.statement, self.stale, ways);
         }
     }
 
     /// What has happened; none if it goes on.
     pub(super) fn handle(&mut self, kernel: &mut Kernel, wake: Wake) -> Option<Outcome> {
-        let reads = matches!(self.statement, Statement::Rows | Statement::State);
-        let given_up = if reads { Outcome::Failed } else { Outcome::Unknown };
         match wake {
             Wake::Answered(job) => match kernel.take_answer(job) {
                 Answer::Aborted if !self.may_have_arrived => Some(Outcome::Failed),
                 Answer::Aborted => Some(Outcome::Unknown),
+                Answer::Busy => self.repeat(kernel),
                 answer => Some(Outcome::Answered(answer)),
             },
             Wake::Timer => {
@@ -66,17 +67,29 @@ impl Request {
             }
             Wake::Cut => {
                 self.may_have_arrived = true;
-                let rest = self.pause / 2 + kernel.rng.below(self.pause / 2);
-                let in_time = kernel.now - self.began + rest < kernel.scenario.times.request;
-                if !self.statement.is_repeated() || !in_time {
-                    return Some(given_up);
-                }
-                self.pause = (self.pause * 2).min(5000);
-                kernel.step(self.actor);
-                kernel.wake(self.actor, rest, Wake::Timer);
-                None
+                self.repeat(kernel)
             }
-            Wake::TimedOut => Some(given_up),
+            Wake::TimedOut => Some(self.given_up()),
+        }
+    }
+
+    fn repeat(&mut self, kernel: &mut Kernel) -> Option<Outcome> {
+        let rest = self.pause / 2 + kernel.rng.below(self.pause / 2);
+        let in_time = kernel.now - self.began + rest < kernel.scenario.times.request;
+        if !self.statement.is_repeated() || !in_time {
+            return Some(self.given_up());
+        }
+        self.pause = (self.pause * 2).min(5000);
+        kernel.step(self.actor);
+        kernel.wake(self.actor, rest, Wake::Timer);
+        None
+    }
+
+    /// Nothing is known, or, of what only reads, enough.
+    fn given_up(&self) -> Outcome {
+        match self.statement {
+            Statement::Rows | Statement::State => Outcome::Failed,
+            _ => Outcome::Unknown,
         }
     }
 }

@@ -4,7 +4,7 @@ use meltano_state_backend_clickhouse::settings::LockProtocol;
 
 use super::monitor::Kind;
 use super::table::Layout;
-use super::times::{TIGHT, Times};
+use super::times::{DEFAULT, TIGHT, Times};
 
 /// A family of schedules; the seed picks one.
 #[derive(Clone, Copy, Debug)]
@@ -52,10 +52,26 @@ pub(super) struct Rules {
     pub(super) margin: bool,
     /// An update is written only over the version that it was merged with.
     pub(super) compare: bool,
+    /// Who does not know what became of a write keeps the lock, which then lasts until it is stale: the write may have
+    /// been judged already, and become visible later.
+    pub(super) keep: bool,
+    /// The server refuses to repeat a statement while it is still being carried out, as it does if both have one query id.
+    pub(super) one_at_a_time: bool,
+    /// A renewal has the margin and the time limit of a write.
+    pub(super) renewal_margin: bool,
 }
 
-pub(super) const ALL_RULES: Rules =
-    Rules { guard: true, round_trip: true, block_order: true, fence: true, margin: true, compare: true };
+pub(super) const ALL_RULES: Rules = Rules {
+    guard: true,
+    round_trip: true,
+    block_order: true,
+    fence: true,
+    margin: true,
+    compare: true,
+    keep: true,
+    one_at_a_time: true,
+    renewal_margin: true,
+};
 
 /// All that is claimed of our own clients.
 const OURS: &[Kind] = &[Kind::Overlap, Kind::LateWrite, Kind::LostUpdate, Kind::LeftBehind, Kind::NoProgress];
@@ -78,3 +94,41 @@ pub(super) const TICKET: Scenario = Scenario {
 
 /// Settling where block numbers tell nothing.
 pub(super) const SETTLE: Scenario = Scenario { layout: Layout::Named, protocol: LockProtocol::Settle, ..TICKET };
+
+/// Ours and prompt peers, side by side.
+pub(super) const MIXED: Scenario = Scenario {
+    times: DEFAULT,
+    ours: (1, 3),
+    peers: (1, 2),
+    // The add-on's writes carry the server's time as it is, so its versions need a clock that does not step.
+    clock_steps: false,
+    claims: &[
+        Kind::Overlap,
+        Kind::MixedOverlap,
+        Kind::PeerOverlap,
+        Kind::LateWrite,
+        Kind::LostUpdate,
+        Kind::LeftBehind,
+        Kind::NoProgress,
+    ],
+    ..TICKET
+};
+
+/// Ours, and peers whose assumption does not hold: they may rob each other, but not us, nor we them.
+pub(super) const MIXED_SLOW: Scenario = Scenario {
+    peer_pace: Pace::Any,
+    claims: &[Kind::Overlap, Kind::MixedOverlap, Kind::LeftBehind, Kind::NoProgress],
+    ..MIXED
+};
+
+/// The published algorithm alone, on a table that no merge spoils.
+pub(super) const PUBLISHED: Scenario = Scenario {
+    times: DEFAULT,
+    ours: (0, 0),
+    peers: (2, 4),
+    faults: false,
+    merges: false,
+    clock_steps: false,
+    claims: &[Kind::PeerOverlap],
+    ..TICKET
+};

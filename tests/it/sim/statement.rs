@@ -3,6 +3,7 @@
 use meltano_state_backend_clickhouse::lock::LockRow;
 
 use super::kernel::Kernel;
+use super::scenario::Rules;
 use super::state::Version;
 use super::table::Row;
 
@@ -19,13 +20,20 @@ pub(super) enum Statement {
     DeleteStale,
     Renew(u128),
     /// Writes if the lock is held and fresh, and if the newest version is the one that was seen.
-    Write { lock_id: u128, seen: i64, tokens: u64 },
+    Write {
+        lock_id: u128,
+        seen: i64,
+        tokens: u64,
+    },
     /// The add-on's: the lowest id with FINAL.
     PeerHolder,
     /// The add-on's: an insert without condition.
     PeerInsert(u128),
     /// The add-on's: a write without condition.
-    PeerWrite { lock_id: u128, tokens: u64 },
+    PeerWrite {
+        lock_id: u128,
+        tokens: u64,
+    },
 }
 
 /// What comes back.
@@ -39,6 +47,8 @@ pub(super) enum Answer {
     Holder(Option<u128>),
     /// The time limit for the statement is over; nothing was changed.
     Aborted,
+    /// The same statement is still being carried out.
+    Busy,
 }
 
 /// What was found when the statement was judged, on snapshots that are older than its commit.
@@ -69,8 +79,8 @@ impl Statement {
     }
 
     /// Whether the server may be held to a time limit, which a lock's freshness is judged with.
-    pub(super) fn is_limited(&self) -> bool {
-        matches!(self, Self::Write { .. })
+    pub(super) fn is_limited(&self, rules: &Rules) -> bool {
+        matches!(self, Self::Write { .. }) || matches!(self, Self::Renew(_)) && rules.renewal_margin
     }
 
     /// Whether it may be repeated when the connection was lost.
@@ -87,18 +97,17 @@ impl Statement {
         match *self {
             Self::Candidate(_) if rules.guard && locks.any_live(now, stale) => Judged::Nothing,
             Self::Candidate(lock_id) | Self::PeerInsert(lock_id) => Judged::Insert(row(lock_id)),
-            Self::Renew(lock_id) => locks.renewed(lock_id, now, stale).map_or(Judged::Nothing, Judged::Insert),
+            Self::Renew(lock_id) if is_held(kernel, lock_id, stale, rules.renewal_margin) => {
+                locks.renewed(lock_id, now, stale).map_or(Judged::Nothing, Judged::Insert)
+            }
             Self::Delete(lock_id) => Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id))),
             Self::DeleteStale => Judged::Delete(blocks(locks.rows.iter().filter(|row| !row.live(now, stale)))),
-            Self::Write { lock_id, .. } => {
-                let margin = if rules.margin { kernel.scenario.times.request } else { 0 };
-                let fresh = |locked_at: i64| locked_at * 1000 > now - (stale - margin).cast_signed();
-                let held = locks.holder(now, stale) == Some(lock_id) && locks.locked_at(lock_id).is_some_and(fresh);
-                if held || !rules.fence { Judged::Fenced(now) } else { Judged::Nothing }
+            Self::Write { lock_id, .. } if !rules.fence || is_held(kernel, lock_id, stale, rules.margin) => {
+                Judged::Fenced(now)
             }
             Self::PeerWrite { tokens, .. } => Judged::Write(Version { updated_at: now, tokens }),
             Self::Rows => Judged::State(kernel.state),
-            Self::State | Self::PeerHolder => Judged::Nothing,
+            Self::Renew(_) | Self::Write { .. } | Self::State | Self::PeerHolder => Judged::Nothing,
         }
     }
 
@@ -142,6 +151,15 @@ impl Statement {
             _ => Answer::Written(false),
         }
     }
+}
+
+/// Whether the lock's row is the one that counts, and fresh; with the margin, so fresh that a statement that is held to
+/// the time limit ends before it is stale.
+fn is_held(kernel: &Kernel, lock_id: u128, stale: u64, margin: bool) -> bool {
+    let now = kernel.server_now();
+    let stays = if margin { stale - kernel.scenario.times.request } else { stale };
+    let fresh = |locked_at: i64| locked_at * 1000 > now - stays.cast_signed();
+    kernel.locks.holder(now, stale) == Some(lock_id) && kernel.locks.locked_at(lock_id).is_some_and(fresh)
 }
 
 fn blocks<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {

@@ -76,11 +76,8 @@ impl LockTable {
         self.rows.iter().filter(|row| row.lock_id == lock_id).map(|row| row.locked_at).max()
     }
 
-    /// The row that renews a lock: none if it is not the one that counts.
+    /// The row that renews a lock, if that has a live one.
     pub(super) fn renewed(&self, lock_id: u128, server_ms: i64, stale: u64) -> Option<Row> {
-        if self.holder(server_ms, stale) != Some(lock_id) {
-            return None;
-        }
         let own = self.rows.iter().filter(|row| row.lock_id == lock_id && row.live(server_ms, stale));
         let ticket = own.map(|row| if row.ticket == 0 { row.block } else { row.ticket }).min()?;
         Some(Row { lock_id, locked_at: server_ms.div_euclid(1000), ticket, block: 0 })

@@ -19,8 +19,8 @@ pub(super) struct Times {
 
 /// As close together as the settings allow, so that short schedules meet all of them.
 pub(super) const TIGHT: Times = Times { settle: 1_000, stale: 20_000, wait: 8_000, retry: 1_000, request: 5_000 };
-/// The defaults, which the add-on's fixed limits go with.
-pub(super) const DEFAULT: Times = Times { settle: 1_000, stale: 300_000, wait: 30_000, retry: 1_000, request: 60_000 };
+/// The defaults, which the add-on's fixed limits go with; with longer pauses, for the sake of shorter schedules.
+pub(super) const DEFAULT: Times = Times { settle: 1_000, stale: 300_000, wait: 30_000, retry: 5_000, request: 60_000 };
 
 impl Times {
     pub(super) fn limits(&self, protocol: LockProtocol, stale: u64, wait: u64) -> LockSettings {
@@ -41,8 +41,6 @@ pub(super) const fn millis(millis: u64) -> Duration {
 /// How bad one schedule is, each in times of a thousand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Weather {
-    /// A step takes about as long as one of the limits.
-    pub(super) slow: u64,
     /// A connection is lost, before or after the request arrived.
     pub(super) cut: u64,
     /// A process stops when it is its turn, and goes on later.
@@ -54,27 +52,26 @@ pub(super) struct Weather {
 }
 
 impl Weather {
-    pub(super) const CALM: Self = Self { slow: 0, cut: 0, stall: 0, crash: 0, merge: 0 };
+    pub(super) const CALM: Self = Self { cut: 0, stall: 0, crash: 0, merge: 0 };
 
     /// Some schedules are all but calm, so that a single mishap meets a protocol that works; some are storms.
     pub(super) fn draw(rng: &mut Rng) -> Self {
         Self {
-            slow: rng.pick(&[0, 10, 50, 200]),
             cut: rng.pick(&[0, 0, 20, 100]),
             stall: rng.pick(&[0, 0, 10, 50]),
             crash: rng.pick(&[0, 0, 5, 20]),
             merge: rng.pick(&[0, 100, 500]),
         }
     }
+}
 
-    /// How long a step takes.
-    pub(super) fn delay(&self, rng: &mut Rng, times: &Times) -> u64 {
-        if rng.chance(self.slow) {
-            return long(rng, times);
-        }
-        let most = rng.pick(&[2, 5, 30]);
-        rng.below(most)
+/// How long a step takes. So many of a thousand take about as long as one of the limits.
+pub(super) fn delay(rng: &mut Rng, times: &Times, slow: u64) -> u64 {
+    if rng.chance(slow) {
+        return long(rng, times);
     }
+    let most = rng.pick(&[2, 5, 30]);
+    rng.below(most)
 }
 
 /// About as long as one of the limits, or as the gap between two of them.

@@ -1,0 +1,107 @@
+//! Which privileges the user has, without using them.
+
+use crate::clickhouse::{Client, Effect, Statement, code};
+use crate::error::Error;
+
+/// A privilege and what it is for: `INSERT` on `meltano.state`.
+pub(super) type Wanted = (&'static str, String);
+
+/// What is known about privileges.
+pub(super) enum Known {
+    /// The user lacks these, and no others.
+    Missing(Vec<Wanted>),
+    /// The server is too old to tell; these were not found among what is granted to the user directly.
+    NotFound(Vec<Wanted>),
+}
+
+/// Finds out which of `wanted` the user lacks. One request if none.
+pub(super) fn find_missing(client: &Client, wanted: Vec<Wanted>) -> Result<Known, Error> {
+    match has_all(client, &wanted) {
+        Ok(true) => return Ok(Known::Missing(Vec::new())),
+        Ok(false) => {}
+        // Servers before 24.10 do not know the statement.
+        Err(error) if error.code() == Some(code::SYNTAX_ERROR) => {
+            let granted = granted(client)?;
+            return Ok(Known::NotFound(wanted.into_iter().filter(|wanted| !is_among(&granted, wanted)).collect()));
+        }
+        Err(error) => return Err(error),
+    }
+    let mut missing = Vec::new();
+    for wanted in wanted {
+        if !has_all(client, std::slice::from_ref(&wanted))? {
+            missing.push(wanted);
+        }
+    }
+    Ok(Known::Missing(missing))
+}
+
+/// `SELECT, INSERT ON a, INSERT ON b`, for each target of `wanted` with `begin` before it and `end` after it.
+pub(super) fn list(wanted: &[Wanted], begin: &str, end: &str) -> String {
+    let by_target = wanted.chunk_by(|(_, one), (_, other)| one == other);
+    let parts = by_target.filter_map(|wanted| {
+        let privileges: Vec<_> = wanted.iter().map(|(privilege, _)| *privilege).collect();
+        let (_, target) = wanted.first()?;
+        Some(format!("{begin}{} ON {target}{end}", privileges.join(", ")))
+    });
+    parts.collect::<Vec<_>>().join(if end.is_empty() { ", " } else { "; " })
+}
+
+fn has_all(client: &Client, wanted: &[Wanted]) -> Result<bool, Error> {
+    let statement = Statement::new(Effect::Read, format!("CHECK GRANT {}", list(wanted, "", "")));
+    Ok(client.run(&statement)?.texts()?.into_iter().flatten().eq(["1"]))
+}
+
+/// The lines of `SHOW GRANTS`.
+fn granted(client: &Client) -> Result<Vec<String>, Error> {
+    let rows = client.run(&Statement::new(Effect::Read, "SHOW GRANTS FORMAT TabSeparated"))?.texts()?;
+    Ok(rows.into_iter().flatten().collect())
+}
+
+/// Whether one of the lines, `GRANT SELECT, INSERT ON meltano.* TO me`, grants the privilege.
+fn is_among(lines: &[String], (privilege, target): &Wanted) -> bool {
+    let target = target.replace('`', "");
+    let database = target.split('.').next().unwrap_or_default();
+    lines.iter().any(|line| {
+        let Some((granted, rest)) = line.strip_prefix("GRANT ").and_then(|line| line.split_once(" ON ")) else {
+            return false;
+        };
+        let on = rest.split_once(" TO ").map_or(rest, |(on, _)| on).replace('`', "");
+        let covers = on == "*.*" || on == target || on.strip_suffix(".*") == Some(database);
+        let parent = privilege.split(' ').next();
+        let names = |name: &str| name == *privilege || name == "ALL" || Some(name) == parent || name == "ALTER TABLE";
+        covers && granted.split(", ").any(|name| names(name) && (name != "ALTER TABLE" || parent == Some("ALTER")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn check(line: &str, privilege: &'static str, target: &str, granted: bool) {
+        assert_eq!(is_among(&[line.to_owned()], &(privilege, target.to_owned())), granted, "{line}");
+    }
+
+    #[test]
+    fn lists_name_each_target_once() {
+        let wanted = [("SELECT", "a".to_owned()), ("INSERT", "a".to_owned()), ("SELECT", "b".to_owned())];
+        assert_eq!(list(&wanted, "", ""), "SELECT, INSERT ON a, SELECT ON b");
+        assert_eq!(list(&wanted, "GRANT ", " TO me"), "GRANT SELECT, INSERT ON a TO me; GRANT SELECT ON b TO me");
+        assert_eq!(list(&[], "GRANT ", " TO me"), "");
+    }
+
+    #[test]
+    fn grants_as_the_server_lists_them() {
+        check("GRANT SELECT, INSERT ON m.state TO me", "INSERT", "`m`.`state`", true);
+        check("GRANT SELECT, INSERT ON m.state TO me", "ALTER DELETE", "m.state", false);
+        check("GRANT SELECT ON m.other TO me", "SELECT", "m.state", false);
+        check("GRANT SELECT ON m.* TO me WITH GRANT OPTION", "SELECT", "m.state", true);
+        check("GRANT ALL ON *.* TO me", "ALTER DELETE", "m.state", true);
+        check("GRANT ALTER ON m.* TO me", "ALTER DELETE", "m.state", true);
+        check("GRANT ALTER TABLE ON m.* TO me", "ALTER DELETE", "m.state", true);
+        check("GRANT ALTER TABLE ON m.* TO me", "SELECT", "m.state", false);
+        check("GRANT CREATE ON m.* TO me", "CREATE TABLE", "m.*", true);
+        check("GRANT SELECT(state_id) ON m.state TO me", "SELECT", "m.state", false);
+        check("GRANT role TO me", "SELECT", "m.state", false);
+        check("REVOKE SELECT ON m.* FROM me", "SELECT", "m.state", false);
+    }
+}

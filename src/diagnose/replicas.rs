@@ -1,0 +1,54 @@
+//! Copies of the tables on other servers.
+
+use super::report::Finding;
+use super::tables::Existing;
+use crate::clickhouse::{Client, Effect, Statement};
+use crate::error::{Error, ErrorKind};
+
+/// Whether a table has copies that this server has to agree with.
+pub(super) fn exist(existing: &Existing) -> bool {
+    let tables = existing.state.iter().chain(&existing.lock);
+    tables.into_iter().any(|table| table.engine_name().starts_with("Replicated"))
+}
+
+/// Asks the server how the copies are.
+pub(super) fn inspect(client: &Client) -> Finding {
+    match read(client) {
+        Ok(finding) => finding,
+        Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::warning(
+            "the tables are replicated, and the user may not see how the replicas are",
+            format!("GRANT SELECT ON system.replicas TO {}", client.settings().user),
+        ),
+        Err(error) => error.into(),
+    }
+}
+
+fn read(client: &Client) -> Result<Finding, Error> {
+    let (state, lock) = client.table_names();
+    let statement = Statement::new(
+        Effect::Read,
+        "SELECT is_readonly, table, active_replicas, total_replicas, absolute_delay \
+         FROM system.replicas WHERE database = {database:String} AND table IN ({state:String}, {lock:String}) \
+         FORMAT TabSeparated",
+    )
+    .param("database", client.schema())
+    .param("state", state)
+    .param("lock", lock);
+    let mut broken = false;
+    let mut found = Vec::new();
+    for row in client.run(&statement)?.texts()? {
+        let [readonly, table, active, total, delay] = row.as_slice() else { continue };
+        broken |= readonly != "0";
+        let state = if broken { "read-only, " } else { "" };
+        found.push(format!("{table}: {state}{active} of {total} replicas active, {delay} s behind"));
+    }
+    let found = found.join("; ");
+    Ok(if broken {
+        Finding::failed(found, "the server has lost its Keeper or its metadata there: see SYSTEM RESTORE REPLICA")
+    } else {
+        Finding::warning(
+            found,
+            "let all processes use one and the same replica: name it in state_backend.clickhouse.host, not a balancer",
+        )
+    })
+}

@@ -1,0 +1,83 @@
+//! A checker that cannot fail proves nothing: each broken rule shows within so many schedules.
+
+use super::explore::check_caught;
+use super::monitor::Kind;
+use super::scenario::{ALL_RULES, PUBLISHED, Pace, Rules, SETTLE, Scenario, TICKET};
+use super::table::Layout;
+
+fn check(scenario: Scenario, rules: Rules, kind: Kind, schedules: u64) {
+    let claims: &[Kind] = match kind {
+        Kind::Overlap => &[Kind::Overlap],
+        Kind::PeerOverlap => &[Kind::PeerOverlap],
+        Kind::LateWrite => &[Kind::LateWrite],
+        Kind::LostUpdate => &[Kind::LostUpdate],
+        other => panic!("{other:?} is not looked for"),
+    };
+    check_caught(Scenario { rules, claims, ..scenario }, kind, schedules);
+}
+
+/// A process that stops between its look for a holder and its insert takes a held lock.
+#[test]
+fn the_published_algorithm() {
+    check(Scenario { peer_pace: Pace::Any, ..PUBLISHED }, ALL_RULES, Kind::PeerOverlap, 2_000);
+}
+
+/// A merge takes the holder's row, though nobody is slow.
+#[test]
+fn the_published_algorithm_on_its_own_table() {
+    let scenario = Scenario { layout: Layout::Plain, merges: true, ..PUBLISHED };
+    check(scenario, ALL_RULES, Kind::PeerOverlap, 2_000);
+}
+
+#[test]
+fn settle_on_the_old_table() {
+    check(Scenario { layout: Layout::Plain, faults: false, ..SETTLE }, ALL_RULES, Kind::Overlap, 2_000);
+}
+
+#[test]
+fn settle_without_its_guard() {
+    check(SETTLE, Rules { guard: false, ..ALL_RULES }, Kind::Overlap, 2_000);
+}
+
+#[test]
+fn settle_without_its_round_trip_rule() {
+    check(SETTLE, Rules { round_trip: false, ..ALL_RULES }, Kind::Overlap, 2_000);
+}
+
+#[test]
+fn ticket_by_the_lowest_id() {
+    check(TICKET, Rules { block_order: false, ..ALL_RULES }, Kind::Overlap, 2_000);
+}
+
+#[test]
+fn writes_without_a_fence() {
+    for scenario in [TICKET, SETTLE] {
+        check(scenario, Rules { fence: false, ..ALL_RULES }, Kind::LateWrite, 2_000);
+    }
+}
+
+#[test]
+fn a_fence_without_margin() {
+    check(TICKET, Rules { margin: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+}
+
+#[test]
+fn updates_that_do_not_compare() {
+    check(TICKET, Rules { compare: false, ..ALL_RULES }, Kind::LostUpdate, 10_000);
+}
+
+/// The next holder sees a state that changes under its lock.
+#[test]
+fn a_lock_released_after_a_write_of_unknown_outcome() {
+    check(TICKET, Rules { keep: false, ..ALL_RULES }, Kind::LateWrite, 2_000);
+}
+
+#[test]
+fn a_write_repeated_while_it_is_carried_out() {
+    check(TICKET, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+}
+
+#[test]
+fn a_renewal_without_margin() {
+    check(TICKET, Rules { renewal_margin: false, ..ALL_RULES }, Kind::Overlap, 10_000);
+}
