@@ -15,5 +15,6 @@ mod privileges;
 mod sandbox;
 mod secrets;
 mod server;
+mod sim;
 mod surface;
 mod users;

@@ -45,12 +45,16 @@ impl Client {
         // Any wrong time will do: within a second of each other, and years apart.
         let range = kernel.rng.pick(&[1, 2_000, 100_000_000_000]);
         let wall_clock = 1_767_225_600_000 + kernel.rng.below(range).cast_signed();
+        let stale = match kernel.scenario.stales {
+            [] => kernel.scenario.times.stale,
+            stales => kernel.rng.pick(stales),
+        };
         let delay = kernel.delay(actor);
         kernel.wake(actor, delay, Wake::Timer);
         Self {
             actor,
             wall_clock,
-            stale: kernel.scenario.times.stale,
+            stale,
             wait,
             calls,
             task: Task::Idle,

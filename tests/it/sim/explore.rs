@@ -11,7 +11,6 @@ use super::world::{Run, World};
 
 /// The lowest seed of those that were tried whose run shows a violation.
 fn explore(scenario: Scenario, seeds: Range<u64>) -> Option<(u64, Violation)> {
-    let began = std::time::Instant::now();
     let next = AtomicU64::new(seeds.start);
     let found = AtomicU64::new(u64::MAX);
     let taken = AtomicUsize::new(0);
@@ -33,7 +32,6 @@ fn explore(scenario: Scenario, seeds: Range<u64>) -> Option<(u64, Violation)> {
         }
     });
     let seed = found.into_inner();
-    println!("{} {:?}", seeds.end, began.elapsed());
     if seed == u64::MAX {
         // A simulation in which nobody gets anything would show nothing.
         let (taken, runs) = (taken.into_inner() as u64, seeds.end - seeds.start);

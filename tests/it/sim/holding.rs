@@ -53,10 +53,13 @@ impl Hold {
     fn pause(&mut self, kernel: &mut Kernel, client: &Client) {
         // Some hold it for long, and some until it is all but stale, or all but too old to be written under.
         let stale = kernel.fresh_until(self.lock_id, client.stale) - kernel.server_now();
+        let too_old = stale - kernel.scenario.times.request.cast_signed();
+        let edges = kernel.scenario.edges;
         let pause = match kernel.rng.below(20) {
+            _ if kernel.rng.chance(edges) => about(kernel, stale),
+            _ if kernel.rng.chance(edges) => about(kernel, too_old),
             0 => kernel.long(),
-            1 => about(kernel, stale),
-            2 => about(kernel, stale - kernel.scenario.times.request.cast_signed()),
+            1..=5 => kernel.rng.below(3000),
             _ => kernel.delay(self.actor),
         };
         kernel.step(self.actor);

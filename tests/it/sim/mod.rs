@@ -11,7 +11,7 @@
 //!
 //! - [`rng`]: what is drawn from the seed. [`times`]: the limits of the protocol, and delays that lie about them.
 //! - [`table`]: the lock table. [`state`]: the state row. [`statement`]: what each statement does to them, in steps.
-//! - [`kernel`]: time, queue, server. [`request`]: how a client sends and repeats. [`client`] and [`holding`]: ours.
+//! - [`kernel`]: time and the queue. [`server`]: the way of a statement. [`request`]: how a client sends and repeats. [`client`] and [`holding`]: ours.
 //!   [`peer`]: the add-on.
 //! - [`monitor`]: what must never happen. [`scenario`]: who takes part and which rules are in force. [`world`]: one run.
 //! - [`explore`]: many runs. [`protocols`]: what holds. [`must_catch`]: what has to be noticed when a rule is missing.
@@ -27,6 +27,7 @@ mod protocols;
 mod request;
 mod rng;
 mod scenario;
+mod server;
 mod state;
 mod statement;
 mod table;

@@ -2,8 +2,12 @@
 
 use super::explore::check_caught;
 use super::monitor::Kind;
-use super::scenario::{ALL_RULES, PUBLISHED, Pace, Rules, SETTLE, Scenario, TICKET};
+use super::scenario::{ALL_RULES, Clock, LATE, PUBLISHED, Pace, Rules, SETTLE, Scenario, TICKET};
 use super::table::Layout;
+use super::times::Times;
+
+/// Connections that are lost, and nothing else.
+const CUT: Scenario = Scenario { edges: 0, cuts: &[100], stalls: false, crashes: false, ..LATE };
 
 fn check(scenario: Scenario, rules: Rules, kind: Kind, schedules: u64) {
     let claims: &[Kind] = match kind {
@@ -31,7 +35,7 @@ fn the_published_algorithm_on_its_own_table() {
 
 #[test]
 fn settle_on_the_old_table() {
-    check(Scenario { layout: Layout::Plain, faults: false, ..SETTLE }, ALL_RULES, Kind::Overlap, 2_000);
+    check(Scenario { layout: Layout::Plain, cuts: &[0], crashes: false, ..SETTLE }, ALL_RULES, Kind::Overlap, 10_000);
 }
 
 #[test]
@@ -58,7 +62,7 @@ fn writes_without_a_fence() {
 
 #[test]
 fn a_fence_without_margin() {
-    check(TICKET, Rules { margin: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+    check(LATE, Rules { margin: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
 }
 
 #[test]
@@ -69,15 +73,32 @@ fn updates_that_do_not_compare() {
 /// The next holder sees a state that changes under its lock.
 #[test]
 fn a_lock_released_after_a_write_of_unknown_outcome() {
-    check(TICKET, Rules { keep: false, ..ALL_RULES }, Kind::LateWrite, 2_000);
+    check(Scenario { slow: &[0, 0, 200], ..CUT }, Rules { keep: false, ..ALL_RULES }, Kind::LateWrite, 20_000);
 }
 
 #[test]
 fn a_write_repeated_while_it_is_carried_out() {
-    check(TICKET, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+    check(CUT, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 2_000);
 }
 
 #[test]
 fn a_renewal_without_margin() {
-    check(TICKET, Rules { renewal_margin: false, ..ALL_RULES }, Kind::Overlap, 10_000);
+    check(LATE, Rules { renewal_margin: false, ..ALL_RULES }, Kind::Overlap, 10_000);
+}
+
+/// As a time limit is, that is rounded up to whole seconds when the margin is not.
+#[test]
+fn a_margin_shorter_than_the_time_limit() {
+    let times = Times { request: 4_050, ..LATE.times };
+    check(Scenario { times, ..LATE }, ALL_RULES, Kind::LateWrite, 10_000);
+}
+
+#[test]
+fn holders_that_do_not_agree_when_a_lock_is_stale() {
+    check(Scenario { stales: &[7_000, 14_000], ..LATE }, ALL_RULES, Kind::LateWrite, 10_000);
+}
+
+#[test]
+fn a_clock_that_jumps_while_a_write_is_carried_out() {
+    check(Scenario { clock: Clock::Jumps, ..LATE }, ALL_RULES, Kind::LateWrite, 10_000);
 }

@@ -49,7 +49,7 @@ impl Peer {
     }
 
     fn ask(&mut self, kernel: &mut Kernel, task: Task, statement: Statement) {
-        kernel.note(|| format!("{} (peer) sends {statement:?}", self.actor));
+        kernel.note(|| format!("{} (peer) sends {statement:x?}", self.actor));
         self.task = task;
         kernel.step(self.actor);
         let ways = match kernel.scenario.peer_pace {

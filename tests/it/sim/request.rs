@@ -27,7 +27,7 @@ pub(super) enum Outcome {
 
 impl Request {
     pub(super) fn send(kernel: &mut Kernel, actor: usize, statement: Statement, stale: u64) -> Self {
-        kernel.note(|| format!("{actor} sends {statement:?}"));
+        kernel.note(|| format!("{actor} sends {statement:x?}"));
         let began = kernel.now;
         let mut request =
             Self { actor, query: kernel.new_query(), statement, stale, began, pause: 100, may_have_arrived: false };
@@ -47,7 +47,12 @@ impl Request {
             kernel.wake(self.actor, delay, Wake::Cut);
         }
         if arrives {
-            let ways = [kernel.delay(self.actor), kernel.delay(self.actor), kernel.delay(self.actor), kernel.delay(self.actor)];
+            let ways = [
+                kernel.delay(self.actor),
+                kernel.delay(self.actor),
+                kernel.delay(self.actor),
+                kernel.delay(self.actor),
+            ];
             kernel.send(self.actor, self.query, self.statement, self.stale, ways);
         }
     }

@@ -17,15 +17,36 @@ pub(super) struct Scenario {
     pub(super) peers: (u64, u64),
     /// How slow the peers may be.
     pub(super) peer_pace: Pace,
-    /// Whether connections are lost and processes die.
-    pub(super) faults: bool,
+    /// How often a connection is lost, in times of a thousand; each schedule draws one of these.
+    pub(super) cuts: &'static [u64],
+    /// Whether processes die.
+    pub(super) crashes: bool,
     /// Whether processes stop and go on.
     pub(super) stalls: bool,
+    /// How often a client is slow, in times of a thousand; each draws one of these. One that is slow among others that
+    /// are not shows the most.
+    pub(super) slow: &'static [u64],
+    /// How often a holder waits until its lock is all but stale, and as often until it is all but too old to be written
+    /// under, in times of a thousand.
+    pub(super) edges: u64,
     pub(super) merges: bool,
-    /// Whether the server's clock steps.
-    pub(super) clock_steps: bool,
+    pub(super) clock: Clock,
+    /// Each of ours goes by one of these stale times; none: by the one that is set.
+    pub(super) stales: &'static [u64],
     pub(super) rules: Rules,
     pub(super) claims: &'static [Kind],
+}
+
+/// The server's clock.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Clock {
+    Steady,
+    /// It steps back by less than the freshness that a fence demands beyond the lock's own, all steps together: then a
+    /// lock that was stale once stays without effect. It steps forward by any time, but not while a fenced statement is
+    /// carried out, whose margin is no longer than its time limit.
+    Steps,
+    /// It steps at any moment by any time.
+    Jumps,
 }
 
 /// What the add-on assumes of the time from its look for a holder until its row is visible: less than the settle time.
@@ -84,10 +105,14 @@ pub(super) const TICKET: Scenario = Scenario {
     ours: (2, 4),
     peers: (0, 0),
     peer_pace: Pace::Prompt,
-    faults: true,
+    cuts: &[0, 0, 20, 100],
+    crashes: true,
     stalls: true,
+    slow: &[0, 0, 20, 100, 400],
+    edges: 50,
     merges: true,
-    clock_steps: true,
+    clock: Clock::Steps,
+    stales: &[],
     rules: ALL_RULES,
     claims: OURS,
 };
@@ -101,7 +126,7 @@ pub(super) const MIXED: Scenario = Scenario {
     ours: (1, 3),
     peers: (1, 2),
     // The add-on's writes carry the server's time as it is, so its versions need a clock that does not step.
-    clock_steps: false,
+    clock: Clock::Steady,
     claims: &[
         Kind::Overlap,
         Kind::MixedOverlap,
@@ -126,9 +151,14 @@ pub(super) const PUBLISHED: Scenario = Scenario {
     times: DEFAULT,
     ours: (0, 0),
     peers: (2, 4),
-    faults: false,
+    cuts: &[0],
+    crashes: false,
     merges: false,
-    clock_steps: false,
+    clock: Clock::Steady,
     claims: &[Kind::PeerOverlap],
     ..TICKET
 };
+
+/// More of what takes about as long as a limit.
+pub(super) const LATE: Scenario =
+    Scenario { slow: &[0, 100, 200], edges: 300, ours: (3, 5), clock: Clock::Steady, ..TICKET };

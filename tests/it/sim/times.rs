@@ -13,14 +13,18 @@ pub(super) struct Times {
     pub(super) stale: u64,
     pub(super) wait: u64,
     pub(super) retry: u64,
-    /// For one statement with its repetitions; the server holds fenced writes to it too.
+    /// For one statement with its repetitions.
     pub(super) request: u64,
+    /// What the server holds a fenced statement to: the same, in whole seconds.
+    pub(super) limit: u64,
 }
 
 /// As close together as the settings allow, so that short schedules meet all of them.
-pub(super) const TIGHT: Times = Times { settle: 1_000, stale: 20_000, wait: 8_000, retry: 1_000, request: 5_000 };
+pub(super) const TIGHT: Times =
+    Times { settle: 1_000, stale: 7_000, wait: 8_000, retry: 500, request: 5_000, limit: 5_000 };
 /// The defaults, which the add-on's fixed limits go with; with longer pauses, for the sake of shorter schedules.
-pub(super) const DEFAULT: Times = Times { settle: 1_000, stale: 300_000, wait: 30_000, retry: 5_000, request: 60_000 };
+pub(super) const DEFAULT: Times =
+    Times { settle: 1_000, stale: 300_000, wait: 30_000, retry: 5_000, request: 60_000, limit: 60_000 };
 
 impl Times {
     pub(super) fn limits(&self, protocol: LockProtocol, stale: u64, wait: u64) -> LockSettings {
@@ -55,9 +59,9 @@ impl Weather {
     pub(super) const CALM: Self = Self { cut: 0, stall: 0, crash: 0, merge: 0 };
 
     /// Some schedules are all but calm, so that a single mishap meets a protocol that works; some are storms.
-    pub(super) fn draw(rng: &mut Rng) -> Self {
+    pub(super) fn draw(rng: &mut Rng, cuts: &[u64]) -> Self {
         Self {
-            cut: rng.pick(&[0, 0, 20, 100]),
+            cut: rng.pick(cuts),
             stall: rng.pick(&[0, 0, 10, 50]),
             crash: rng.pick(&[0, 0, 5, 20]),
             merge: rng.pick(&[0, 100, 500]),

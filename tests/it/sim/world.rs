@@ -4,11 +4,11 @@ use super::client::Client;
 use super::kernel::{Event, Kernel, Wake};
 use super::monitor::Violation;
 use super::peer::Peer;
-use super::scenario::Scenario;
+use super::scenario::{Clock, Pace, Scenario};
 use super::times::Weather;
 
 enum Actor {
-    Ours(Client),
+    Ours(Box<Client>),
     Peer(Peer),
 }
 
@@ -63,15 +63,15 @@ impl World {
                 self.kernel.after(at, Event::Merge);
             }
         }
-        if self.kernel.scenario.clock_steps {
-            self.plan_clock_steps(times.request);
+        match self.kernel.scenario.clock {
+            Clock::Steady => {}
+            Clock::Steps => self.plan_clock_steps(times.request - 1),
+            Clock::Jumps => self.plan_clock_steps(times.stale * 2),
         }
     }
 
-    /// Back by less than the freshness that a fence demands beyond the lock's own: then a lock that was stale once stays
-    /// without effect. Forward by any time.
-    fn plan_clock_steps(&mut self, request: u64) {
-        let mut back = request - 1;
+    /// Back by no more than a time, all together; forward by any.
+    fn plan_clock_steps(&mut self, mut back: u64) {
         for _ in 0..self.kernel.rng.below(3) {
             let at = self.kernel.rng.below(30_000);
             let by = match self.kernel.rng.chance(500) {
@@ -88,7 +88,7 @@ impl World {
 
     fn add(&mut self) -> usize {
         self.kernel.steps.push(0);
-        let slow = if self.kernel.quiet { 0 } else { self.kernel.rng.pick(&[0, 0, 20, 100, 400]) };
+        let slow = if self.kernel.quiet { 0 } else { self.kernel.rng.pick(self.kernel.scenario.slow) };
         self.kernel.slow.push(slow);
         self.stopped_until.push(0);
         self.dead.push(false);
@@ -98,7 +98,7 @@ impl World {
     fn add_ours(&mut self, calls: u64, wait: u64) {
         let actor = self.add();
         let client = Client::new(&mut self.kernel, actor, calls, wait);
-        self.actors.push(Actor::Ours(client));
+        self.actors.push(Actor::Ours(Box::new(client)));
     }
 
     /// Until nothing is left to happen.
@@ -122,7 +122,7 @@ impl World {
         }
         let actor = &mut self.actors[index];
         let Weather { stall, crash, .. } = kernel.weather;
-        let prompt = matches!(actor, Actor::Peer(_)) && kernel.scenario.peer_pace == super::scenario::Pace::Prompt;
+        let prompt = matches!(actor, Actor::Peer(_)) && kernel.scenario.peer_pace == Pace::Prompt;
         if self.stopped_until[index] <= kernel.now && !prompt && kernel.rng.chance(stall) {
             let time = kernel.long();
             kernel.note(|| format!("{index} stops for {time} ms"));
