@@ -49,6 +49,12 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
                 "a table of that name exists and is no state table; choose another {PREFIX}schema or {PREFIX}table"
             )),
         ),
+        code::QUERY_CACHE_USED_WITH_NONDETERMINISTIC_FUNCTIONS | code::QUERY_CACHE_USED_WITH_SYSTEM_TABLE => {
+            (Server, Some("set use_query_cache to 0 in the user's profile".to_owned()))
+        }
+        code::SETTING_CONSTRAINT_VIOLATION => {
+            (Server, Some("take the constraint on this setting out of the user's profile".to_owned()))
+        }
         code::UNKNOWN_STATUS_OF_INSERT => (OutcomeUnknown, Some(LOOK_FIRST.to_owned())),
         code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE => {
             (Server, Some("create the tables: meltano-state init".to_owned()))

@@ -167,7 +167,13 @@ fn not_sent(code: &ErrorCode) -> TransportError {
 }
 
 fn lost(code: &ErrorCode) -> TransportError {
-    TransportError { kind: kind(code), detail: words(&format!("{code:?}")) }
+    let said = match code {
+        ErrorCode::DnsError(payload) => payload.rcode.clone(),
+        ErrorCode::TlsAlertReceived(payload) => payload.alert_message.clone(),
+        ErrorCode::InternalError(text) => text.clone(),
+        _ => None,
+    };
+    TransportError { kind: kind(code), detail: said.unwrap_or_else(|| words(&format!("{code:?}"))) }
 }
 
 /// `ErrorCode::ConnectionRefused` as `connection refused`; what a code carries stays as it is.

@@ -4,9 +4,13 @@
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
 
 mod cases;
+mod check;
 mod cli;
+mod config;
+mod connections;
 mod contract;
 mod creation;
+mod forwarder;
 mod host;
 mod locks;
 mod peers;

@@ -1,6 +1,7 @@
 //! The ClickHouse server of this run.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
@@ -11,6 +12,8 @@ use crate::users;
 /// A server, and a user of it who may create databases and users.
 pub(crate) struct Server {
     uri: Url,
+    /// The port of the native protocol, of the embedded server.
+    native_port: Option<u16>,
     /// The embedded server ends when its stdin does, at the latest with this process.
     _process: Option<Child>,
 }
@@ -18,7 +21,11 @@ pub(crate) struct Server {
 /// The server that all tests share.
 pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::var("MELTANO_STATE_BACKEND_URI") {
     Ok(uri) if !uri.is_empty() => {
-        let server = Server { uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"), _process: None };
+        let server = Server {
+            uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"),
+            native_port: None,
+            _process: None,
+        };
         users::create(&server);
         server
     }
@@ -36,9 +43,14 @@ fn embedded() -> Server {
     };
     let mut users = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
     users.write_all(users::xml().as_bytes()).expect("it can be written");
+    let native_port = unused_port();
+    let mut config = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
+    write!(config, "<clickhouse><tcp_port>{native_port}</tcp_port></clickhouse>").expect("it can be written");
     let mut process = command
         .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
         .arg(users.path())
+        .arg("--config")
+        .arg(config.path())
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -49,14 +61,27 @@ fn embedded() -> Server {
     let port = ready.rsplit(':').next().expect("it names its address");
     Server {
         uri: Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI"),
+        native_port: Some(native_port),
         _process: Some(process),
     }
+}
+
+/// A port that was free a moment ago.
+fn unused_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
 impl Server {
     /// The server's URI for its administrator.
     pub(crate) fn uri(&self) -> Url {
         self.uri.clone()
+    }
+
+    /// The port of the native protocol, which the server opens now. None on a server that is not the embedded one.
+    pub(crate) fn native_port(&self) -> Option<u16> {
+        let port = self.native_port?;
+        self.sql("SYSTEM START LISTEN TCP");
+        Some(port)
     }
 
     /// The URI for another user of the same server.
