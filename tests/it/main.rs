@@ -13,6 +13,7 @@ mod creation;
 mod forwarder;
 mod host;
 mod locks;
+mod network;
 mod peers;
 mod privileges;
 mod sandbox;
