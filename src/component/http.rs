@@ -140,10 +140,10 @@ fn read(incoming: IncomingResponse, deadline: &Deadline) -> Result<Response, Tra
             Ok(mut chunk) => response.body.append(&mut chunk),
             Err(StreamError::Closed) => return Ok(response),
             Err(StreamError::LastOperationFailed(error)) => {
-                return Err(TransportError {
-                    kind: TransportErrorKind::Lost,
-                    detail: format!("the answer broke off: {}", error.to_debug_string()),
-                });
+                // The host's own limit for the wait between two bytes began later than ours.
+                let kind = if deadline.0.ready() { TransportErrorKind::TimedOut } else { TransportErrorKind::Lost };
+                let detail = format!("the answer broke off: {}", error.to_debug_string());
+                return Err(TransportError { kind, detail });
             }
         }
     }

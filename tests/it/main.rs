@@ -14,6 +14,7 @@ mod forwarder;
 mod host;
 mod locks;
 mod network;
+mod old_server;
 mod peers;
 mod privileges;
 mod sandbox;

@@ -188,16 +188,16 @@ async fn a_write_whose_answer_is_lost_has_an_unknown_outcome_unless_a_repetition
         Server::start(move |mut stream| {
             let Some(request) = read_request(&mut stream) else { return };
             let mut upstream = TcpStream::connect(target).unwrap();
-            upstream.write_all(request.as_bytes()).unwrap();
-            let mut answer = vec![0; 64 << 10];
-            let length = upstream.read(&mut answer).unwrap();
+            upstream.write_all(request.replacen("\r\n", "\r\nConnection: close\r\n", 1).as_bytes()).unwrap();
+            let mut answer = Vec::new();
+            upstream.read_to_end(&mut answer).unwrap();
             if lost.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= answers_to_lose {
-                let _ = stream.write_all(&answer[..length]);
+                let _ = stream.write_all(&answer);
             }
         })
     };
     let uri = |server: &Server| {
-        let uri = uri_at(server, "5").to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
+        let uri = uri_at(server, "30").to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
         format!("{uri}&lock_settle_seconds=0.1").parse::<Url>().unwrap()
     };
     let value = state("a", None, Some("{\"x\":1}"));

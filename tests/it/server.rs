@@ -67,7 +67,7 @@ fn embedded() -> Server {
 }
 
 /// A port that was free a moment ago.
-fn unused_port() -> u16 {
+pub(crate) fn unused_port() -> u16 {
     TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 

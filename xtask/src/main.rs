@@ -6,6 +6,7 @@ compile_error!("xtask needs Linux or macOS; on Windows use WSL");
 mod build;
 mod clickhouse;
 mod demo;
+mod old_clickhouse;
 mod peers;
 mod progress;
 mod story;
