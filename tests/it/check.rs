@@ -1,12 +1,15 @@
 //! `check` where nothing is wrong: what it costs, what it leaves behind, and how it is shown.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use meltano_state_host::{Fault, Faults, Plugin, PooledClient, Report, Settings, Status};
+use meltano_state_host::{Fault, Faults, Plugin, PooledClient, Report, Settings, Status, Surroundings};
 use serde_json::Value;
 
 use crate::cli::meltano_state;
+use crate::connections::listed;
 use crate::sandbox::{Sandbox, cache, state};
+use crate::server::{SERVER, Server};
 use crate::users::CHECKED;
 
 /// A plugin on the sandbox, with its transport.
@@ -96,6 +99,48 @@ async fn without_check_grant_the_grants_are_read() {
     // The administrator has all of them.
     assert_eq!(privileges.status, Status::Ok, "{privileges:?}");
     assert!(transport.requests() < 10);
+}
+
+#[tokio::test]
+async fn clocks_that_differ_are_a_warning() {
+    let sandbox = Sandbox::new();
+    let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
+    // In 2001.
+    let surroundings = Surroundings::virtual_time(Duration::from_secs(1_000_000_000), 1);
+    let plugin = Plugin::builder().settings(settings).cache(cache()).surroundings(surroundings).build().unwrap();
+    let report = plugin.instance().await.unwrap().check().await.unwrap();
+    let clock = report.steps.iter().find(|step| step.name == "clock").unwrap();
+    assert_eq!(clock.status, Status::Warning, "{clock:?}");
+    assert!(clock.found.contains(listed("the server's clock is")) && clock.found.contains("ahead of"), "{clock:?}");
+    assert!(clock.hint.as_deref().unwrap().contains("NTP"));
+}
+
+/// A replicated table on a server that cannot replicate.
+#[tokio::test]
+async fn a_replica_that_is_out_of_touch_fails() {
+    if SERVER.native_port().is_none() {
+        eprintln!("skipped: it takes an embedded server");
+        return;
+    }
+    let server = Server::embedded(
+        "<zookeeper><implementation>testkeeper</implementation>\
+         <node><host>127.0.0.1</host><port>2181</port></node></zookeeper>",
+    );
+    let uri = server.uri();
+    let (plugin, _) = counted(uri.as_str());
+    let mut instance = plugin.instance().await.unwrap();
+    instance.init().await.unwrap();
+    server.sql("DROP TABLE meltano.state SYNC");
+    server.sql(
+        "CREATE TABLE meltano.state (state_id String, partial_state Nullable(String), \
+         completed_state Nullable(String), updated_at DateTime64(3) DEFAULT now64(3)) \
+         ENGINE = ReplicatedReplacingMergeTree('/state', 'one', updated_at) ORDER BY state_id",
+    );
+    let report = instance.check().await.unwrap();
+    let replicas = report.steps.iter().find(|step| step.name == "replicas").unwrap();
+    assert_eq!(replicas.status, Status::Failed, "{report:#?}");
+    assert!(replicas.found.contains(listed("state is read-only")), "{replicas:?}");
+    assert!(replicas.hint.as_deref().unwrap().contains("SYSTEM RESTORE REPLICA"));
 }
 
 #[test]

@@ -5,6 +5,7 @@ use std::fs;
 use serde_json::Value;
 
 use crate::cli::{Run, meltano_state};
+use crate::connections::listed;
 
 fn settings(run: &Run) -> Vec<Value> {
     serde_json::from_str(&run.stdout).unwrap_or_else(|error| panic!("{error}: {}", run.stdout))
@@ -62,5 +63,8 @@ fn what_is_wrong_is_said_after_what_is_there() {
     for word in ["clickhouse.port", "clickhouse.database"] {
         assert!(run.stderr.contains(word), "{}", run.stderr);
     }
+    assert!(run.stderr.contains(listed("is required and is not set")), "{}", run.stderr);
     assert!(!run.stderr.contains("hunter2"), "{}", run.stderr);
+    let run = meltano_state(&[("MELTANO_STATE_BACKEND_CLICKHOUSE_HOST", "db:8123")]).args(["config"]).run();
+    assert!(run.stderr.contains(listed("host is neither a name nor an address")), "{}", run.stderr);
 }

@@ -150,6 +150,10 @@ fn tls_to_a_plain_port_and_the_reverse() {
     let words = ["clickhouse.secure", "8123", "8443"];
     check(&secure(&uri_at(plain)), &[], "tls", "tls", &[&words[..], &[listed("InvalidContentType")]].concat());
 
+    let closing = Server::start(drop);
+    let ended = listed("the connection ended during the handshake");
+    check(&secure(&uri_at(closing.address)), &[], "tls", "tls", &[&words[..], &[ended]].concat());
+
     let authority = Authority::new();
     let terminator = authority.terminate("127.0.0.1", Validity::Now);
     let start = Instant::now();
@@ -221,9 +225,14 @@ fn special_characters_that_are_not_encoded() {
         ("a/b", "an @ follows the first / or ?"),
         ("a?b", "an @ follows the first / or ?"),
         ("p#x", "the value holds an unencoded #"),
+        ("x@h:p", "the port is not a number"),
         ("p%x", "a % is not followed by two hexadecimal digits"),
     ] {
-        let uri = format!("clickhouse://me:{password}@127.0.0.1:1/d");
+        let uri = if symptom.contains("port") {
+            format!("clickhouse://me:{password}/d")
+        } else {
+            format!("clickhouse://me:{password}@127.0.0.1:1/d")
+        };
         let words = [listed(symptom), "percent-encode", "%23"];
         let run = check_error(&uri, &[], &["get", "a"], "invalid-setting", &words);
         assert_eq!(run.code, 2);
@@ -233,6 +242,8 @@ fn special_characters_that_are_not_encoded() {
 
 #[test]
 fn ipv6() {
+    let words = [listed("the host is no valid IPv6 address"), "brackets"];
+    check_error("clickhouse://u:p@[::1/d", &[], &["get", "a"], "invalid-setting", &words);
     check_error(
         "clickhouse://u:p@::1:8123/d",
         &[],

@@ -102,6 +102,8 @@ fn under_a_stock_wasmtime_too() {
         // It compiles the component first.
         assert!(took < Duration::from_secs(8), "{took:?}");
     }
+    let printed = invoke(&wasmtime, &component, SERVER.uri().as_str(), "check()");
+    assert!(printed.contains(r#"{name: "version", status: %ok, tried: "SELECT version()""#), "{printed}");
     let body = "x".repeat(100_000);
     let set = format!(r#"set({{state-id: "a", completed-state: "{{\"x\": \"{body}\"}}"}})"#);
     let printed = invoke(&wasmtime, &component, uri_at(&too_large(true), "5").as_str(), &set);

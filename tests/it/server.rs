@@ -2,6 +2,7 @@
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
@@ -29,10 +30,14 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::va
         users::create(&server);
         server
     }
-    _ => embedded(),
+    _ => {
+        let native_port = unused_port();
+        let native = format!("<tcp_port>{native_port}</tcp_port>");
+        Server { native_port: Some(native_port), ..Server::embedded(&native) }
+    }
 });
 
-fn embedded() -> Server {
+fn start(users: &Path, config: &Path) -> (Child, String) {
     let mut command = match std::env::var_os("XTASK") {
         Some(xtask) => Command::new(xtask),
         None => {
@@ -41,16 +46,11 @@ fn embedded() -> Server {
             cargo
         }
     };
-    let mut users = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
-    users.write_all(users::xml().as_bytes()).expect("it can be written");
-    let native_port = unused_port();
-    let mut config = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
-    write!(config, "<clickhouse><tcp_port>{native_port}</tcp_port></clickhouse>").expect("it can be written");
     let mut process = command
         .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
-        .arg(users.path())
+        .arg(users)
         .arg("--config")
-        .arg(config.path())
+        .arg(config)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -58,12 +58,8 @@ fn embedded() -> Server {
     let stdout = process.stdout.take().expect("stdout is a pipe");
     let ready = BufReader::new(stdout).lines().next().expect("xtask clickhouse says that it is ready");
     let ready = ready.expect("its output is text");
-    let port = ready.rsplit(':').next().expect("it names its address");
-    Server {
-        uri: Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI"),
-        native_port: Some(native_port),
-        _process: Some(process),
-    }
+    let port = ready.rsplit(':').next().expect("it names its address").to_owned();
+    (process, port)
 }
 
 /// A port that was free a moment ago.
@@ -72,6 +68,20 @@ pub(crate) fn unused_port() -> u16 {
 }
 
 impl Server {
+    /// An embedded server with this much more in its configuration.
+    pub(crate) fn embedded(config: &str) -> Self {
+        let file = |text: String| {
+            let mut file = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
+            file.write_all(text.as_bytes()).expect("it can be written");
+            file
+        };
+        let users = file(users::xml());
+        let config = file(format!("<clickhouse>{config}</clickhouse>"));
+        let (process, port) = start(users.path(), config.path());
+        let uri = Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI");
+        Self { uri, native_port: None, _process: Some(process) }
+    }
+
     /// The server's URI for its administrator.
     pub(crate) fn uri(&self) -> Url {
         self.uri.clone()
