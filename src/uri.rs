@@ -20,6 +20,7 @@ pub(crate) struct UriParts {
 
 const NAME: &str = "state_backend.uri";
 const FORM: &str = "clickhouse://user:password@host:8123/database";
+const BRACKETS: &str = "write an IPv6 address in brackets: clickhouse://user@[::1]:8123/database";
 const ENCODE: &str = "percent-encode special characters in the user and the password: \
                       @ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25";
 
@@ -57,6 +58,9 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
 
     // The URL standard refuses credentials before an empty host, which means the default host here.
     let (userinfo, address) = authority.rsplit_once('@').map_or(("", authority), |(u, a)| (u, a));
+    if !address.starts_with('[') && address.matches(':').count() > 1 {
+        return Err(fault("the host has more than one colon", &format!("{BRACKETS}; in a password, : is %3A")));
+    }
     let host_given = !address.is_empty() && !address.starts_with(':');
     let complete = if host_given {
         format!("clickhouse://{rest}")
@@ -66,10 +70,7 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
 
     let url = Url::parse(&complete).map_err(|error| match error {
         url::ParseError::InvalidPort => fault("the port is not a number from 1 to 65535", ENCODE),
-        url::ParseError::InvalidIpv6Address => fault(
-            "the host is no valid IPv6 address",
-            "write an IPv6 address in brackets: clickhouse://user@[::1]:8123/database",
-        ),
+        url::ParseError::InvalidIpv6Address => fault("the host is no valid IPv6 address", BRACKETS),
         error => fault(&format!("{error}"), ENCODE),
     })?;
     if url.port() == Some(0) {

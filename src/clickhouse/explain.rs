@@ -49,6 +49,12 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
                 "a table of that name exists and is no state table; choose another {PREFIX}schema or {PREFIX}table"
             )),
         ),
+        code::QUERY_CACHE_USED_WITH_NONDETERMINISTIC_FUNCTIONS | code::QUERY_CACHE_USED_WITH_SYSTEM_TABLE => {
+            (Server, Some("set use_query_cache to 0 in the user's profile".to_owned()))
+        }
+        code::SETTING_CONSTRAINT_VIOLATION => {
+            (Server, Some("take the constraint on this setting out of the user's profile".to_owned()))
+        }
         code::UNKNOWN_STATUS_OF_INSERT => (OutcomeUnknown, Some(LOOK_FIRST.to_owned())),
         code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE => {
             (Server, Some("create the tables: meltano-state init".to_owned()))
@@ -58,11 +64,14 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
     Error { kind, message: quote(text), hint, server: Some(report) }
 }
 
-/// `…it's necessary to have the grant SELECT ON x.*…` names what is missing.
+/// `… me: Not enough privileges. To execute this query, it's necessary to have the grant SELECT ON x.*. (…` names what is
+/// missing, and to whom.
 fn grant_hint(text: &str) -> String {
-    let grant = text.split_once("have the grant ").and_then(|(_, rest)| rest.split_once(". (").map(|(grant, _)| grant));
+    let user = text.split_once("Exception: ").and_then(|(_, rest)| rest.split_once(": Not enough"));
+    let user = user.map_or("the user", |(user, _)| user);
+    let grant = text.split_once("have the grant ").and_then(|(_, rest)| rest.split_once(". ("));
     match grant {
-        Some(grant) => format!("ask an administrator for GRANT {grant} TO the user"),
+        Some((grant, _)) => format!("ask an administrator for GRANT {grant} TO {user}"),
         None => "ask an administrator for the privilege".to_owned(),
     }
 }

@@ -140,10 +140,10 @@ fn read(incoming: IncomingResponse, deadline: &Deadline) -> Result<Response, Tra
             Ok(mut chunk) => response.body.append(&mut chunk),
             Err(StreamError::Closed) => return Ok(response),
             Err(StreamError::LastOperationFailed(error)) => {
-                return Err(TransportError {
-                    kind: TransportErrorKind::Lost,
-                    detail: format!("the answer broke off: {}", error.to_debug_string()),
-                });
+                // The host's own limit for the wait between two bytes began later than ours.
+                let kind = if deadline.0.ready() { TransportErrorKind::TimedOut } else { TransportErrorKind::Lost };
+                let detail = format!("the answer broke off: {}", error.to_debug_string());
+                return Err(TransportError { kind, detail });
             }
         }
     }
@@ -167,7 +167,13 @@ fn not_sent(code: &ErrorCode) -> TransportError {
 }
 
 fn lost(code: &ErrorCode) -> TransportError {
-    TransportError { kind: kind(code), detail: words(&format!("{code:?}")) }
+    let said = match code {
+        ErrorCode::DnsError(payload) => payload.rcode.clone(),
+        ErrorCode::TlsAlertReceived(payload) => payload.alert_message.clone(),
+        ErrorCode::InternalError(text) => text.clone(),
+        _ => None,
+    };
+    TransportError { kind: kind(code), detail: said.unwrap_or_else(|| words(&format!("{code:?}"))) }
 }
 
 /// `ErrorCode::ConnectionRefused` as `connection refused`; what a code carries stays as it is.

@@ -32,7 +32,7 @@ pub(super) fn read(client: &Client) -> Result<Vec<Row>, Error> {
     let statement = Statement::new(
         Effect::Read,
         format!(
-            "SELECT readonly, name, value FROM system.settings WHERE name IN ({}) FORMAT TabSeparated",
+            "SELECT readonly, name, value FROM system.settings WHERE name IN ({}) ORDER BY name != 'limit' FORMAT TabSeparated",
             names.join(", ")
         ),
     );

@@ -38,13 +38,20 @@ fn read(client: &Client) -> Result<Finding, Error> {
     let mut found = Vec::new();
     for row in client.run(&statement)?.texts()? {
         let [readonly, table, active, total, delay] = row.as_slice() else { continue };
-        broken |= readonly != "0";
-        let state = if broken { "read-only, " } else { "" };
-        found.push(format!("{table}: {state}{active} of {total} replicas active, {delay} s behind"));
+        // The delay of a replica that is not in touch with the others says nothing.
+        let (is_broken, state) = match readonly.as_str() {
+            "0" => (false, format!("{delay} s behind")),
+            _ => (true, "read-only".to_owned()),
+        };
+        broken |= is_broken;
+        found.push(format!("{table} is {state}, with {active} of {total} replicas active"));
     }
     let found = found.join("; ");
     Ok(if broken {
-        Finding::failed(found, "the server has lost its Keeper or its metadata there: see SYSTEM RESTORE REPLICA")
+        Finding::failed(
+            found,
+            "the server is out of touch with Keeper or its metadata there: see system.replicas and SYSTEM RESTORE REPLICA",
+        )
     } else {
         Finding::warning(
             found,

@@ -139,11 +139,11 @@ impl Reader<'_> {
         };
         self.check_header("user", &settings.user);
         self.check_header("password", &settings.password.0);
-        if settings.host.contains(|c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c)) {
+        if !is_host(&settings.host) {
             self.unusable.push("host");
             self.faults.push(Fault::invalid(
                 format!("{PREFIX}host is neither a name nor an address"),
-                "give the name or address alone, without a scheme and a port",
+                format!("give the name or address alone, without a scheme, and the port as {PREFIX}port"),
             ));
         }
         if settings.lock.stale <= settings.request_timeout + settings.lock.settle {
@@ -202,7 +202,10 @@ impl Reader<'_> {
         part: impl FnOnce(&mut UriParts) -> Option<String>,
     ) -> String {
         self.text_or_part(name, part).unwrap_or_else(|| {
-            self.faults.push(Fault::missing(name, place_in_uri));
+            // A faulty URI may well say it.
+            if !self.unusable.contains(&"uri") {
+                self.faults.push(Fault::missing(name, place_in_uri));
+            }
             String::new()
         })
     }
@@ -265,4 +268,11 @@ fn parse_bool(text: &str) -> Option<bool> {
         "false" | "0" | "no" | "off" => Some(false),
         _ => None,
     }
+}
+
+/// Whether a text may be the name of a host, an IPv4 or an IPv6 address. Only the latter has colons, and more than one.
+fn is_host(text: &str) -> bool {
+    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c);
+    let is_ipv6 = || text.matches(':').count() > 1 && text.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
+    !text.contains(forbidden) && (!text.contains(':') || is_ipv6())
 }

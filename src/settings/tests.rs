@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Secret, Settings, full_name};
+use super::{Origin, Resolution, Secret, Settings, full_name};
 use crate::error::{Error, ErrorKind};
 use crate::ports::SettingsSource;
 
@@ -73,6 +73,8 @@ const URI: &str = "clickhouse://u:p@h/db";
 fn values_that_cannot_be_used() {
     check_refused(URI, &[("host", "http://h")], "host");
     check_refused(URI, &[("host", "a b")], "host");
+    check_refused(URI, &[("host", "db:8123")], "host");
+    check_refused(URI, &[("host", "::1%lo")], "host");
     check_refused(URI, &[("password", "p\n")], "password");
     check_refused(URI, &[("table", "a\0b")], "table");
     check_refused(URI, &[("lock_settle_seconds", "0")], "lock_settle_seconds");
@@ -101,6 +103,37 @@ fn all_faults_are_named_at_once() {
     for word in ["secure", "port", "clickhouse.user", "clickhouse.database"] {
         assert!(error.message.contains(word), "{}", error.message);
     }
+    // But not what a URI that cannot be taken apart may well say.
+    let error = load("clickhouse://u:p#w@h/d", &[("port", "x")]).unwrap_err();
+    assert!(error.message.contains("port") && !error.message.contains("required"), "{}", error.message);
+}
+
+#[test]
+fn an_ipv6_address_without_brackets_is_named_as_such() {
+    for uri in ["clickhouse://u:p@::1:8123/d", "clickhouse://u:p@fe80::1/d"] {
+        let error = load(uri, &[]).unwrap_err();
+        assert!(error.hint.unwrap().contains("[::1]"), "{}", error.message);
+    }
+}
+
+fn check_origin(resolution: &Resolution, name: &str, origin: Origin, text: Option<&str>) {
+    assert_eq!((resolution.origin(name), resolution.text(name)), (origin, text), "{name}");
+}
+
+#[test]
+fn origins_are_told() {
+    let given = Given(HashMap::from([
+        ("state_backend.uri".to_owned(), "clickhouse://u:p@h/d?table=t&port=x".to_owned()),
+        (full_name("host"), "other".to_owned()),
+    ]));
+    let resolution = Settings::resolve(&given);
+    check_origin(&resolution, "host", Origin::Setting, Some("other"));
+    check_origin(&resolution, "table", Origin::UriQuery, Some("t"));
+    check_origin(&resolution, "user", Origin::UriPart, None);
+    check_origin(&resolution, "schema", Origin::Default, None);
+    assert!(resolution.is_usable("table") && !resolution.is_usable("port"));
+    assert!(resolution.error.is_some());
+    assert!(!format!("{resolution:?}").contains("port=x"));
 }
 
 #[test]

@@ -4,12 +4,18 @@
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
 
 mod cases;
+mod check;
 mod cli;
+mod config;
+mod connections;
 mod contract;
 mod creation;
+mod forwarder;
 mod host;
 mod lock_commands;
 mod locks;
+mod network;
+mod old_server;
 mod peers;
 mod privileges;
 mod sandbox;

@@ -13,7 +13,7 @@ use crate::server::SERVER;
 
 /// A program that `cargo xtask test` installs. Where there is no Python these tests cannot run, except on CI, where
 /// it has to be there.
-fn peer(variable: &str) -> Option<PathBuf> {
+pub(crate) fn peer(variable: &str) -> Option<PathBuf> {
     let path = std::env::var_os(variable).map(PathBuf::from);
     assert!(path.is_some() || std::env::var_os("CI").is_none(), "{variable} is not set; cargo xtask test sets it");
     if path.is_none() {
@@ -145,7 +145,7 @@ async fn mixed_with_peers_no_section_overlaps() {
 }
 
 /// Calls a function of the component with `wasmtime run --invoke` and returns what it prints.
-fn invoke(wasmtime: &Path, component: &Path, uri: &str, call: &str) -> String {
+pub(crate) fn invoke(wasmtime: &Path, component: &Path, uri: &str, call: &str) -> String {
     let output = Command::new(wasmtime)
         .args(["run", "-S", "http,config", "-S", &format!("config-var=state_backend.uri={uri}"), "--invoke", call])
         .arg(component)

@@ -42,6 +42,10 @@ fn no_output_holds_the_password() {
             &["list"],
             &["get", "a", "--format", "json"],
             &["clear", "a", "--force"],
+            &["config"],
+            &["config", "--format", "json"],
+            &["check"],
+            &["check", "--format", "json"],
         ] {
             check(&meltano_state(&[]).args(["-vvv", "--uri", uri]).args_list(arguments).env("RUST_LOG", "trace").run());
             check(&meltano_state(&[("MELTANO_STATE_BACKEND_URI", uri)]).arg("-vvv").args_list(arguments).run());

@@ -1,6 +1,8 @@
 //! The ClickHouse server of this run.
 
 use std::io::{BufRead as _, BufReader, Write as _};
+use std::net::TcpListener;
+use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::LazyLock;
 
@@ -11,6 +13,8 @@ use crate::users;
 /// A server, and a user of it who may create databases and users.
 pub(crate) struct Server {
     uri: Url,
+    /// The port of the native protocol, of the embedded server.
+    native_port: Option<u16>,
     /// The embedded server ends when its stdin does, at the latest with this process.
     _process: Option<Child>,
 }
@@ -18,14 +22,22 @@ pub(crate) struct Server {
 /// The server that all tests share.
 pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::var("MELTANO_STATE_BACKEND_URI") {
     Ok(uri) if !uri.is_empty() => {
-        let server = Server { uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"), _process: None };
+        let server = Server {
+            uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"),
+            native_port: None,
+            _process: None,
+        };
         users::create(&server);
         server
     }
-    _ => embedded(),
+    _ => {
+        let native_port = unused_port();
+        let native = format!("<tcp_port>{native_port}</tcp_port>");
+        Server { native_port: Some(native_port), ..Server::embedded(&native) }
+    }
 });
 
-fn embedded() -> Server {
+fn start(users: &Path, config: &Path) -> (Child, String) {
     let mut command = match std::env::var_os("XTASK") {
         Some(xtask) => Command::new(xtask),
         None => {
@@ -34,11 +46,11 @@ fn embedded() -> Server {
             cargo
         }
     };
-    let mut users = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
-    users.write_all(users::xml().as_bytes()).expect("it can be written");
     let mut process = command
         .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
-        .arg(users.path())
+        .arg(users)
+        .arg("--config")
+        .arg(config)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
@@ -46,17 +58,40 @@ fn embedded() -> Server {
     let stdout = process.stdout.take().expect("stdout is a pipe");
     let ready = BufReader::new(stdout).lines().next().expect("xtask clickhouse says that it is ready");
     let ready = ready.expect("its output is text");
-    let port = ready.rsplit(':').next().expect("it names its address");
-    Server {
-        uri: Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI"),
-        _process: Some(process),
-    }
+    let port = ready.rsplit(':').next().expect("it names its address").to_owned();
+    (process, port)
+}
+
+/// A port that was free a moment ago.
+pub(crate) fn unused_port() -> u16 {
+    TcpListener::bind("127.0.0.1:0").and_then(|listener| listener.local_addr()).expect("a free port").port()
 }
 
 impl Server {
+    /// An embedded server with this much more in its configuration.
+    pub(crate) fn embedded(config: &str) -> Self {
+        let file = |text: String| {
+            let mut file = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
+            file.write_all(text.as_bytes()).expect("it can be written");
+            file
+        };
+        let users = file(users::xml());
+        let config = file(format!("<clickhouse>{config}</clickhouse>"));
+        let (process, port) = start(users.path(), config.path());
+        let uri = Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI");
+        Self { uri, native_port: None, _process: Some(process) }
+    }
+
     /// The server's URI for its administrator.
     pub(crate) fn uri(&self) -> Url {
         self.uri.clone()
+    }
+
+    /// The port of the native protocol, which the server opens now. None on a server that is not the embedded one.
+    pub(crate) fn native_port(&self) -> Option<u16> {
+        let port = self.native_port?;
+        self.sql("SYSTEM START LISTEN TCP");
+        Some(port)
     }
 
     /// The URI for another user of the same server.

@@ -8,6 +8,8 @@ use crate::server::Server;
 pub(crate) struct User {
     pub(crate) name: &'static str,
     readonly: u8,
+    /// Settings of its profile besides, each with its value.
+    settings: &'static [(&'static str, &'static str)],
     grants: &'static [&'static str],
 }
 
@@ -18,19 +20,59 @@ pub(crate) const MINIMAL: &[&str] =
 /// Needed where the server is configured with `table_engines_require_grant`.
 const ENGINE: &str = "TABLE ENGINE ON ReplacingMergeTree";
 
-pub(crate) const LIMITED: User = User { name: "limited", readonly: 0, grants: MINIMAL };
-pub(crate) const READER: User = User { name: "reader", readonly: 1, grants: &["SELECT ON {}.state"] };
-pub(crate) const READER_WITH_SETTINGS: User = User { name: "reader2", readonly: 2, grants: &["SELECT ON {}.state"] };
-pub(crate) const STRANGER: User = User { name: "stranger", readonly: 0, grants: &[] };
-pub(crate) const CREATOR: User =
-    User { name: "creator", readonly: 0, grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE ON {}.*", ENGINE] };
+pub(crate) const LIMITED: User = User { name: "limited", readonly: 0, settings: &[], grants: MINIMAL };
+pub(crate) const READER: User = User { name: "reader", readonly: 1, settings: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const READER_WITH_SETTINGS: User =
+    User { name: "reader2", readonly: 2, settings: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const STRANGER: User = User { name: "stranger", readonly: 0, settings: &[], grants: &[] };
+pub(crate) const CREATOR: User = User {
+    name: "creator",
+    readonly: 0,
+    settings: &[],
+    grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE ON {}.*", ENGINE],
+};
 pub(crate) const SECRETIVE: User = User {
     name: "secretive",
     readonly: 0,
+    settings: &[],
     grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE, CREATE DATABASE ON {}.*", ENGINE],
 };
 
-const ALL: [User; 6] = [LIMITED, READER, READER_WITH_SETTINGS, STRANGER, CREATOR, SECRETIVE];
+/// For the checks of connections, each with something that is not as it should be.
+pub(crate) const CHECKED: User = User { name: "checked", readonly: 0, settings: &[], grants: MINIMAL };
+pub(crate) const CHECKED_READER: User =
+    User { name: "checked_reader", readonly: 1, settings: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const CHECKED_STRANGER: User = User { name: "checked_stranger", readonly: 0, settings: &[], grants: &[] };
+pub(crate) const WITHOUT_DELETE: User = User {
+    name: "without_delete",
+    readonly: 0,
+    settings: &[],
+    grants: &["SELECT, INSERT ON {}.state", "SELECT, INSERT, ALTER DELETE ON {}.state_lock"],
+};
+pub(crate) const HINDERED: User = User {
+    name: "hindered",
+    readonly: 0,
+    settings: &[("enable_lightweight_delete", "0"), ("lightweight_deletes_sync", "0")],
+    grants: MINIMAL,
+};
+
+pub(crate) const CACHED: User =
+    User { name: "cached", readonly: 0, settings: &[("use_query_cache", "1")], grants: MINIMAL };
+
+const ALL: [User; 12] = [
+    LIMITED,
+    READER,
+    READER_WITH_SETTINGS,
+    STRANGER,
+    CREATOR,
+    SECRETIVE,
+    CHECKED,
+    CHECKED_READER,
+    CHECKED_STRANGER,
+    WITHOUT_DELETE,
+    HINDERED,
+    CACHED,
+];
 
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.
 pub(crate) const PASSWORD: &str = "hunter2/hunter2";
@@ -39,6 +81,11 @@ impl User {
     /// The database of this user in this run, which is the user's name on the server too.
     pub(crate) fn schema(&self) -> String {
         format!("it_{}_{}", std::process::id(), self.name)
+    }
+
+    fn profile(&self) -> Vec<(&'static str, String)> {
+        let settings = self.settings.iter().map(|(name, value)| (*name, (*value).to_owned()));
+        std::iter::once(("readonly", self.readonly.to_string())).chain(settings).collect()
     }
 
     fn grants(&self) -> impl Iterator<Item = String> {
@@ -62,13 +109,16 @@ pub(crate) fn xml() -> String {
             let grants = if grants.is_empty() { "<query>GRANT SELECT ON none.none</query>".to_owned() } else { grants };
             format!(
                 "<{name}><password>{PASSWORD}</password><networks><ip>::/0</ip></networks>\
-                 <profile>readonly_{}</profile><grants>{grants}</grants></{name}>",
-                user.readonly
+                 <profile>{name}</profile><grants>{grants}</grants></{name}>"
             )
         })
         .collect();
-    let profiles: String =
-        (0..3).map(|level| format!("<readonly_{level}><readonly>{level}</readonly></readonly_{level}>")).collect();
+    let profile = |user: &User| {
+        let settings: String = user.profile().iter().map(|(name, value)| format!("<{name}>{value}</{name}>")).collect();
+        let name = user.schema();
+        format!("<{name}>{settings}</{name}>")
+    };
+    let profiles: String = ALL.iter().map(profile).collect();
     format!("<clickhouse><profiles>{profiles}</profiles><users>{users}</users></clickhouse>")
 }
 
@@ -76,8 +126,9 @@ pub(crate) fn xml() -> String {
 pub(crate) fn create(server: &Server) {
     for user in &ALL {
         let name = user.schema();
-        let readonly = user.readonly;
-        server.sql(&format!("CREATE USER {name} IDENTIFIED BY '{PASSWORD}' SETTINGS readonly = {readonly}"));
+        let settings: Vec<_> = user.profile().iter().map(|(name, value)| format!("{name} = {value}")).collect();
+        let settings = settings.join(", ");
+        server.sql(&format!("CREATE USER {name} IDENTIFIED BY '{PASSWORD}' SETTINGS {settings}"));
         for grant in user.grants() {
             server.sql(&grant);
         }

@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod clickhouse;
 mod demo;
+mod old_clickhouse;
 mod peers;
 mod progress;
 mod server;

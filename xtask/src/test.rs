@@ -6,6 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     clickhouse::Embedded,
+    old_clickhouse,
     peers::{self, Peers},
     server,
     suite::Suite,
@@ -58,6 +59,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         })?;
     } else {
         suite.skip(peers, "there is no python3 with venv and pip; the tests beside those programs are left out");
+    }
+    let old_server = "a ClickHouse that is too old, from apt";
+    if old_clickhouse::can_fetch() {
+        suite.step(old_server, || {
+            variables.push(("PEERS_OLD_CLICKHOUSE", old_clickhouse::fetch()?.display().to_string()));
+            Ok(())
+        })?;
+    } else {
+        suite.skip(old_server, "apt offers no clickhouse-server 18.16.1; the tests use what one answered once");
     }
     suite.cargo_with(&variables, &format!("test --workspace{ignored}"))?;
     suite.finish();

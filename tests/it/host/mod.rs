@@ -3,6 +3,6 @@
 mod calls;
 mod command;
 mod faults;
-mod server;
+pub(crate) mod server;
 mod tls;
 mod transport;
