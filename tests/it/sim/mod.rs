@@ -6,6 +6,10 @@
 //! later. Requests are late, lost, or carried out without an answer; processes stop for longer than any limit, or die;
 //! merges come at any moment; clocks are wrong.
 //!
+//! Assumed is: a process's monotonic clock runs on while the process is stopped (the settle protocol measures its insert
+//! with it); the server ends a fenced statement at its time limit; and of the server's clock what
+//! [`scenario::Clock::Steps`] says. Assumptions, too, have a test in [`must_catch`] that breaks them.
+//!
 //! A failing run prints its seed and what happened. `SIM_SEED=n cargo test … sim::protocols::ticket -- --nocapture` runs
 //! that one schedule again, of whichever tests are named, and prints it in any case.
 //!

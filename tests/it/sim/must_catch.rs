@@ -1,4 +1,4 @@
-//! A checker that cannot fail proves nothing: each broken rule shows within so many schedules.
+//! A checker that cannot fail proves nothing: each broken rule or assumption shows within so many schedules.
 
 use super::explore::check_caught;
 use super::monitor::Kind;
