@@ -1,9 +1,9 @@
 //! The operations on states.
 
-use crate::clickhouse::{Client, text};
+use crate::clickhouse::{Client, StateRead, text};
 use crate::error::{Error, ErrorKind};
 use crate::glob;
-use crate::lock::{Acquire, Holder, Lock, Locks, Wanted};
+use crate::lock::{Acquire, Holder, Lock, Locks, Reading, Wanted};
 use crate::record::{self, Row, check_state_id, checked, merge_partial};
 use crate::state::State;
 
@@ -12,8 +12,27 @@ pub struct Store<'a> {
     locks: Locks<'a>,
 }
 
-/// How often an update is merged anew because somebody who takes no lock has written meanwhile.
-const MERGE_ATTEMPTS: usize = 5;
+/// How often a write under a lock is tried while somebody who takes none writes too.
+const WRITE_ATTEMPTS: usize = 5;
+
+/// What to write under a lock.
+#[derive(Clone, Copy)]
+struct Write<'a> {
+    state: &'a State,
+    /// Whether its partial part is laid over the stored one; otherwise it replaces everything.
+    merge: bool,
+}
+
+impl<'a> Write<'a> {
+    fn update(state: &'a State) -> Self {
+        Self { state, merge: state.completed_state.is_none() }
+    }
+
+    /// What it needs to know of the stored state.
+    fn reads(self) -> StateRead {
+        if self.merge { StateRead::Whole } else { StateRead::Version }
+    }
+}
 
 impl<'a> Store<'a> {
     /// A store on the client's tables.
@@ -78,10 +97,10 @@ impl<'a> Store<'a> {
     /// stored cannot be merged with.
     pub fn update(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
-        // A complete state replaces whatever is stored.
-        let wanted = self.wanted(state.completed_state.is_none());
+        let write = Write::update(&state);
+        let wanted = self.wanted(write.reads());
         let (lock, reading) = self.locks.acquire(&state.state_id, &wanted)?;
-        let result = self.write_update(&lock, &state, reading.state);
+        let result = self.write_held(&lock, write, reading);
         self.finish(&lock, result)
     }
 
@@ -90,12 +109,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// As [`Self::update`], but never [`ErrorKind::Locked`].
     pub fn update_held(&self, lock: &Lock, state: &State) -> Result<(), Error> {
-        let state = checked_for(lock, state)?;
-        let stored = match state.completed_state {
-            Some(_) => None,
-            None => self.newest_row(&state.state_id)?,
-        };
-        self.write_update(lock, &state, stored)
+        self.read_and_write(lock, Write::update(&checked_for(lock, state)?))
     }
 
     /// [`Self::set`] under a lock that the caller holds and keeps.
@@ -103,38 +117,42 @@ impl<'a> Store<'a> {
     /// # Errors
     /// As [`Self::set`], and [`ErrorKind::LockLost`].
     pub fn set_held(&self, lock: &Lock, state: &State) -> Result<(), Error> {
-        if lock.write(&self.locks, &checked_for(lock, state)?, None)? { Ok(()) } else { Err(lock.lost()) }
+        self.read_and_write(lock, Write { state: &checked_for(lock, state)?, merge: false })
     }
 
-    /// Merges with what is stored, and writes if that is still what is stored.
-    fn write_update(&self, lock: &Lock, state: &State, mut stored: Option<Row>) -> Result<(), Error> {
-        if state.completed_state.is_some() {
-            return if lock.write(&self.locks, state, None)? { Ok(()) } else { Err(lock.lost()) };
-        }
-        for _ in 0..MERGE_ATTEMPTS {
-            let seen = match &stored {
-                Some([updated_at, ..]) => text(updated_at.clone())?,
-                None => "0".to_owned(),
-            };
-            let merged = match stored {
-                Some(row) => merge_partial(state, record::stored(&state.state_id, row)?)?,
-                None => state.clone(),
-            };
-            if lock.write(&self.locks, &merged, Some(&seen))? {
-                return Ok(());
-            }
-            // Either the lock is lost, or somebody who takes none has written since.
-            let reading = self.locks.read(&state.state_id, lock.stale(), true)?;
+    fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
+        let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
+        self.write_held(lock, write, reading)
+    }
+
+    /// Writes over the version that was read, and reads again if that is no longer the newest: then either the lock is
+    /// lost, or somebody who takes none has written.
+    fn write_held(&self, lock: &Lock, write: Write, mut reading: Reading) -> Result<(), Error> {
+        for _ in 0..WRITE_ATTEMPTS {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
-            stored = reading.state;
+            let seen = match &reading.state {
+                Some([updated_at, ..]) => text(updated_at.clone())?,
+                None => "0".to_owned(),
+            };
+            let written = match reading.state {
+                Some(row) if write.merge => {
+                    let merged = merge_partial(write.state, record::stored(lock.state_id(), row)?)?;
+                    lock.write(&self.locks, &merged, &seen)?
+                }
+                _ => lock.write(&self.locks, write.state, &seen)?,
+            };
+            if written {
+                return Ok(());
+            }
+            reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
         }
         Err(Error::new(
             ErrorKind::LockLost,
             format!(
                 "the state of {:?} changes all the time although it is locked; nothing was written",
-                state.state_id
+                lock.state_id()
             ),
         )
         .with_hint("a process that takes no lock writes it; stop that process"))
@@ -155,15 +173,17 @@ impl<'a> Store<'a> {
     /// [`ErrorKind::Locked`]; otherwise as the server reports them.
     pub fn clear(&self, state_id: &str) -> Result<(), Error> {
         check_state_id(state_id)?;
-        let (lock, reading) = self.locks.acquire(state_id, &self.wanted(true))?;
-        // Only the versions that were there under the lock: had the lock been lost since, what its next holder writes is
-        // newer and stays.
-        let result = match reading.state {
-            Some([updated_at, ..]) => text(updated_at)
-                .and_then(|newest| self.client().delete(self.client().tables().delete(state_id, Some(&newest)))),
-            None => Ok(()),
-        };
+        let (lock, _) = self.locks.acquire(state_id, &self.wanted(StateRead::Nothing))?;
+        let result = self.clear_held(state_id);
         self.finish(&lock, result)
+    }
+
+    /// Removes the versions that are there under the lock, which a read with the lock rows need not show all of. Had the
+    /// lock been lost since, what its next holder writes is newer and stays.
+    fn clear_held(&self, state_id: &str) -> Result<(), Error> {
+        let Some([updated_at, ..]) = self.newest_row(state_id)? else { return Ok(()) };
+        let newest = text(updated_at)?;
+        self.client().delete(self.client().tables().delete(state_id, Some(&newest)))
     }
 
     /// Removes all states and says how many there were. States written while it runs may stay.
@@ -197,7 +217,7 @@ impl<'a> Store<'a> {
     pub fn acquire(&self, state_id: &str, options: &Acquire) -> Result<Lock, Error> {
         check_state_id(state_id)?;
         let limits = options.limits(self.client().settings())?;
-        let wanted = Wanted { limits, owner: &options.owner, state: false };
+        let wanted = Wanted { limits, owner: &options.owner, state: StateRead::Nothing };
         self.locks.acquire(state_id, &wanted).map(|(lock, _)| lock)
     }
 
@@ -218,14 +238,16 @@ impl<'a> Store<'a> {
         self.locks.force_release(state_id, lock_id)
     }
 
-    /// Gives the lock up. A failing release hides neither what was done nor why it was not: the lock then lasts until it
-    /// is stale.
+    /// Gives the lock up, unless a write may still be on its way: then the lock lasts until it is stale, which no write
+    /// outlives. A failing release hides neither what was done nor why it was not.
     fn finish<T>(&self, lock: &Lock, result: Result<T, Error>) -> Result<T, Error> {
-        let _ = lock.release(&self.locks);
+        if !matches!(&result, Err(error) if error.kind == ErrorKind::OutcomeUnknown) {
+            let _ = lock.release(&self.locks);
+        }
         result
     }
 
-    fn wanted(&self, state: bool) -> Wanted<'static> {
+    fn wanted(&self, state: StateRead) -> Wanted<'static> {
         Wanted { limits: self.locks.client().settings().lock.clone(), owner: "", state }
     }
 

@@ -88,7 +88,8 @@ const BLOCK_NUMBERS: &str = " SETTINGS enable_block_number_column = 1, enable_bl
 fn lock_table(table: &str, settings: &str) -> String {
     format!(
         "CREATE TABLE IF NOT EXISTS {table} (state_id String, lock_id String, locked_at DateTime DEFAULT now(), \
-         owner String DEFAULT '', ticket UInt64 DEFAULT 0) ENGINE = ReplacingMergeTree(locked_at) ORDER BY (state_id, lock_id) \
+         owner String DEFAULT '', ticket UInt64 DEFAULT 0, \
+         stale_ms UInt32 DEFAULT 300000) ENGINE = ReplacingMergeTree(locked_at) ORDER BY (state_id, lock_id) \
          TTL locked_at + INTERVAL 300 SECOND{settings}"
     )
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clickhouse::{Fence, Layout};
+use crate::clickhouse::{Fence, Held, Layout};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Locks;
 use crate::state::State;
@@ -39,22 +39,25 @@ impl Lock {
     /// [`ErrorKind::LockLost`] if it is no longer held; otherwise as the server reports them.
     pub fn renew(&self, locks: &Locks) -> Result<(), Error> {
         let client = locks.client();
-        let statement = client.tables().renew(&self.state_id, &self.lock_id, self.stale, self.layout);
+        let statement = client.tables().renew(&self.held());
         match written(client.run(&statement)?.written_rows)? {
             true => Ok(()),
             false => Err(self.lost()),
         }
     }
 
-    /// Writes a state if the lock is still held and, where `seen` is given, if that is still the newest version. Says
-    /// whether it was written.
+    /// Writes a state if the lock is still held and `seen` is still the newest version. Says whether it was written.
     ///
     /// # Errors
     /// As the server reports them.
-    pub(crate) fn write(&self, locks: &Locks, state: &State, seen: Option<&str>) -> Result<bool, Error> {
+    pub(crate) fn write(&self, locks: &Locks, state: &State, seen: &str) -> Result<bool, Error> {
         let client = locks.client();
-        let fence = Fence { lock_id: &self.lock_id, stale: self.stale, layout: self.layout, seen };
+        let fence = Fence { held: self.held(), seen };
         written(client.run_creating(&client.tables().set(state, Some(&fence)))?.written_rows)
+    }
+
+    fn held(&self) -> Held<'_> {
+        Held { state_id: &self.state_id, lock_id: &self.lock_id, stale: self.stale, layout: self.layout }
     }
 
     /// Gives the lock up.

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Layout, Statement, code};
+use crate::clickhouse::{Client, Layout, StateRead, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
 use crate::lock::machine::{Action, Event, Machine, Obstacle};
@@ -26,8 +26,8 @@ pub struct Wanted<'a> {
     pub limits: LockSettings,
     /// Who takes it, for those who have to wait.
     pub owner: &'a str,
-    /// Whether to read the state with the lock rows.
-    pub state: bool,
+    /// What to read of the state with the lock rows.
+    pub state: StateRead,
 }
 
 impl<'a> Locks<'a> {
@@ -64,7 +64,9 @@ impl<'a> Locks<'a> {
                 },
                 Action::Sleep(duration) => self.sleep(duration),
                 Action::Retry(duration) => self.sleep(self.client.jittered(duration)),
-                Action::DeleteStale => self.delete(self.client.tables().delete_stale(state_id, limits.stale)),
+                Action::DeleteStale => {
+                    self.delete(self.client.tables().delete_stale(state_id, limits.stale, self.layout.get()))
+                }
                 Action::DeleteOwn(lock_id) => self.delete(self.client.tables().delete_lock(state_id, &lock_id)),
                 Action::Acquired(lock_id) => {
                     let lock =
@@ -81,15 +83,12 @@ impl<'a> Locks<'a> {
     ///
     /// # Errors
     /// As the server reports them.
-    pub(crate) fn read(&self, state_id: &str, stale: Duration, state: bool) -> Result<Reading, Error> {
+    pub(crate) fn read(&self, state_id: &str, stale: Duration, state: StateRead) -> Result<Reading, Error> {
         // A second time if the layout turns out to be another; a third if it was changed in between.
         for _ in 0..3 {
             let layout = self.layout.get();
             let tables = self.client.tables();
-            let statement = match state {
-                true => tables.lock_rows_and_state(state_id, stale, layout),
-                false => tables.lock_rows(state_id, stale, layout),
-            };
+            let statement = tables.lock_rows(state_id, stale, layout, state);
             let answer = match self.client.run_creating(&statement) {
                 Err(error) if self.is_of_other_layout(&error) => continue,
                 other => other?,
@@ -113,7 +112,7 @@ impl<'a> Locks<'a> {
         let answer = self.with_layout(|layout| {
             self.client.run_if_exists(&self.client.tables().all_lock_rows(selection, stale, layout))
         })?;
-        answer.map_or_else(|| Ok(Vec::new()), |answer| holders(&answer, stale))
+        answer.map_or_else(|| Ok(Vec::new()), |answer| holders(&answer))
     }
 
     /// Removes a lock, whoever holds it, and says whether it was there.
@@ -122,7 +121,7 @@ impl<'a> Locks<'a> {
     /// As the server reports them.
     pub fn force_release(&self, state_id: &str, lock_id: &str) -> Result<bool, Error> {
         let stale = self.client.settings().lock.stale;
-        let reading = self.read(state_id, stale, false)?;
+        let reading = self.read(state_id, stale, StateRead::Nothing)?;
         if !reading.rows.iter().any(|row| row.lock_id == lock_id) {
             return Ok(false);
         }
@@ -187,7 +186,7 @@ fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
     let (reason, hint) = match obstacle {
         Obstacle::Holder(row) => {
             let owner = if row.owner.is_empty() { "another process" } else { &row.owner };
-            let expires = Seconds(limits.stale.saturating_sub(row.age));
+            let expires = Seconds(row.lasts.saturating_sub(row.age));
             (
                 format!("is locked by {owner}: lock {}, {} old, expires in {expires}", row.lock_id, Seconds(row.age)),
                 format!("wait until it has written its state, or raise {PREFIX}lock_wait_seconds"),

@@ -269,6 +269,7 @@ mod tests {
             owner: String::new(),
             locked_at: 0,
             ticket: 0,
+            lasts: seconds(300),
             age: seconds(if stale { 301 } else { 1 }),
             stale,
         }

@@ -16,6 +16,8 @@ pub struct LockRow {
     pub locked_at: i64,
     /// The time since then.
     pub age: Duration,
+    /// The age at which it is too old to count.
+    pub lasts: Duration,
     /// Whether it is too old to count.
     pub stale: bool,
     /// The place in the order of insertion; 0 in every row where the table does not tell.
@@ -84,9 +86,9 @@ impl Reading {
         let mut rows = Vec::new();
         let mut state = None;
         let mut layout = assumed;
-        for [kind, _, a, b, c, d, e] in answer.rows::<7>()? {
+        for [kind, _, a, b, c, d, e, f] in answer.rows::<8>()? {
             match text(kind)?.as_str() {
-                "0" => rows.push(lock_row([a, b, c, d, e])?),
+                "0" => rows.push(lock_row([a, b, c, d, e, f])?),
                 "1" => state = Some([a, b, c]),
                 _ => layout = shown(assumed, text(e)? == "1"),
             }
@@ -113,12 +115,12 @@ const fn shown(assumed: Layout, confirmed: bool) -> Layout {
 }
 
 /// The locks of several state ids, of a renewed one its youngest row.
-pub(crate) fn holders(answer: &Answer, stale: Duration) -> Result<Vec<Holder>, Error> {
+pub(crate) fn holders(answer: &Answer) -> Result<Vec<Holder>, Error> {
     let mut holders: Vec<Holder> = Vec::new();
-    for [_, state_id, a, b, c, d, e] in answer.rows::<7>()? {
+    for [_, state_id, a, b, c, d, e, f] in answer.rows::<8>()? {
         let state_id = String::from_utf8_lossy(&state_id.unwrap_or_default()).into_owned();
-        let row = lock_row([a, b, c, d, e])?;
-        let expires_in = if row.stale { Duration::ZERO } else { stale.saturating_sub(row.age) };
+        let row = lock_row([a, b, c, d, e, f])?;
+        let expires_in = if row.stale { Duration::ZERO } else { row.lasts.saturating_sub(row.age) };
         let holder = Holder { state_id, row, expires_in };
         match holders.last_mut().filter(|last| last.is_of_same_lock(&holder)) {
             Some(last) if last.row.age > holder.row.age => *last = holder,
@@ -129,8 +131,8 @@ pub(crate) fn holders(answer: &Answer, stale: Duration) -> Result<Vec<Holder>, E
     Ok(holders)
 }
 
-/// Lock id, owner, time, age with a mark if it is stale, place in the order.
-fn lock_row([lock_id, owner, locked_at, age, ticket]: [Option<Vec<u8>>; 5]) -> Result<LockRow, Error> {
+/// Lock id, owner, time, age with a mark if it is stale, place in the order, milliseconds that it lasts.
+fn lock_row([lock_id, owner, locked_at, age, ticket, lasts]: [Option<Vec<u8>>; 6]) -> Result<LockRow, Error> {
     let age = text(age)?;
     let seconds: i64 = number(age.split(' ').next().unwrap_or_default())?;
     Ok(LockRow {
@@ -138,6 +140,7 @@ fn lock_row([lock_id, owner, locked_at, age, ticket]: [Option<Vec<u8>>; 5]) -> R
         owner: text(owner)?,
         locked_at: number(&text(locked_at)?)?,
         age: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        lasts: Duration::from_millis(number(&text(lasts)?)?),
         stale: age.ends_with(" stale"),
         ticket: number(&text(ticket)?)?,
     })

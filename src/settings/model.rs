@@ -70,6 +70,12 @@ impl fmt::Debug for Secret {
 }
 
 impl Settings {
+    /// The time limit of a write under a lock: the request timeout, rounded up to the whole seconds that the server counts.
+    #[must_use]
+    pub fn write_limit(&self) -> Duration {
+        Duration::from_secs(self.request_timeout.as_secs() + u64::from(self.request_timeout.subsec_nanos() > 0))
+    }
+
     /// Host and port as they stand in a URL.
     #[must_use]
     pub fn authority(&self) -> String {

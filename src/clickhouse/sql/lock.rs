@@ -32,6 +32,35 @@ impl Layout {
     const fn has_our_columns(self) -> bool {
         !matches!(self, Self::Plain)
     }
+
+    /// Whether a row counts: each of ours says itself how long it does, so that all agree.
+    const fn live(self) -> &'static str {
+        match self {
+            Self::Plain => "locked_at > now64(3) - toIntervalMillisecond({stale_ms:UInt32})",
+            _ => "locked_at > now64(3) - toIntervalMillisecond(stale_ms)",
+        }
+    }
+}
+
+/// A lock that the caller believes to hold.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Held<'a> {
+    pub(crate) state_id: &'a str,
+    pub(crate) lock_id: &'a str,
+    /// The age at which it counts as abandoned.
+    pub(crate) stale: Duration,
+    pub(crate) layout: Layout,
+}
+
+/// What to read of a state with its lock rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StateRead {
+    /// Nothing.
+    Nothing,
+    /// When it was written.
+    Version,
+    /// All of it.
+    Whole,
 }
 
 impl Tables {
@@ -46,14 +75,18 @@ impl Tables {
     ) -> Statement {
         let lock = &self.lock;
         let (columns, values) = match layout.has_our_columns() {
-            true => ("state_id, lock_id, owner", "{state_id:String}, {lock_id:String}, {owner:String}"),
+            true => (
+                "state_id, lock_id, owner, stale_ms",
+                "{state_id:String}, {lock_id:String}, {owner:String}, {stale_ms:UInt32}",
+            ),
             false => ("state_id, lock_id", "{state_id:String}, {lock_id:String}"),
         };
+        let live = layout.live();
         let statement = Statement::new(
             Effect::Once,
             format!(
                 "INSERT INTO {lock} ({columns}) SELECT {values} \
-                 WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {LIVE})"
+                 WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
             ),
         )
         .param("state_id", state_id)
@@ -63,16 +96,17 @@ impl Tables {
         if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
     }
 
-    /// All lock rows of a state id, as rows of kind 0; and of kind 2, where the layout may turn out to be another, what
+    /// All lock rows of a state id, as rows of kind 0; as a row of kind 1 its newest version, if asked for; and of kind 2, where the layout may turn out to be another, what
     /// tells it. Without FINAL, which on an old layout would show one of several rivals.
-    pub(crate) fn lock_rows(&self, state_id: &str, stale: Duration, layout: Layout) -> Statement {
+    pub(crate) fn lock_rows(&self, state_id: &str, stale: Duration, layout: Layout, state: StateRead) -> Statement {
+        let state_row = self.state_row(state);
         let rows = self.lock_columns(layout, "state_id = {state_id:String}");
         let layout_row = match layout {
             Layout::Unknown => format!(" UNION ALL {ORDERED}"),
             Layout::Plain => format!(" UNION ALL {STILL_PLAIN}"),
             Layout::Named | Layout::Ordered => String::new(),
         };
-        let statement = Statement::new(Effect::Read, format!("{rows}{layout_row} FORMAT TabSeparated"))
+        let statement = Statement::new(Effect::Read, format!("{state_row}{rows}{layout_row} FORMAT TabSeparated"))
             .param("state_id", state_id)
             .param("stale_ms", stale.as_millis().to_string());
         match layout {
@@ -95,15 +129,16 @@ impl Tables {
 
     fn lock_columns(&self, layout: Layout, condition: &str) -> String {
         let lock = &self.lock;
-        let (owner, order) = match layout {
-            Layout::Plain => ("''", "'0'".to_owned()),
-            Layout::Named => ("owner", "'0'".to_owned()),
-            Layout::Unknown | Layout::Ordered => ("owner", format!("toString({})", layout.order())),
+        let (owner, order, stale) = match layout {
+            Layout::Plain => ("''", "'0'".to_owned(), "{stale_ms:UInt32}"),
+            Layout::Named => ("owner", "'0'".to_owned(), "stale_ms"),
+            Layout::Unknown | Layout::Ordered => ("owner", format!("toString({})", layout.order()), "stale_ms"),
         };
+        let live = layout.live();
         format!(
             "SELECT 0 AS kind, state_id AS id, lock_id AS a, {owner} AS b, toString(toUnixTimestamp(locked_at)) AS c, \
-             concat(toString(toUnixTimestamp(now()) - toUnixTimestamp(locked_at)), if({LIVE}, '', ' stale')) AS d, \
-             {order} AS e \
+             concat(toString(toUnixTimestamp(now()) - toUnixTimestamp(locked_at)), if({live}, '', ' stale')) AS d, \
+             {order} AS e, toString({stale}) AS f \
              FROM {lock} WHERE {condition}"
         )
     }
@@ -111,41 +146,63 @@ impl Tables {
     /// The id of the row that counts, as a subquery.
     pub(super) fn holder(&self, layout: Layout) -> String {
         let lock = &self.lock;
-        let order = layout.order();
-        format!("SELECT argMin(lock_id, {order}) FROM {lock} WHERE state_id = {{state_id:String}} AND {LIVE}")
+        let (order, live) = (layout.order(), layout.live());
+        format!("SELECT argMin(lock_id, {order}) FROM {lock} WHERE state_id = {{state_id:String}} AND {live}")
+    }
+
+    /// That a lock's row is the one that counts, and so fresh that a statement which begins now has ended before anybody
+    /// may take the lock for abandoned.
+    pub(super) fn held(&self, layout: Layout) -> String {
+        let lock = &self.lock;
+        let holder = self.holder(layout);
+        format!(
+            "{{lock_id:String}} = ({holder}) AND (SELECT max(locked_at) FROM {lock} \
+             WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}}) \
+             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}})"
+        )
+    }
+
+    /// Gives a statement whose condition is [`Self::held`] its values and its time limit.
+    pub(super) fn with_lock(&self, statement: Statement, held: &Held) -> Statement {
+        let fresh = held.stale.saturating_sub(self.write_limit + self.settle);
+        statement
+            .param("state_id", held.state_id)
+            .param("lock_id", held.lock_id)
+            .param("stale_ms", held.stale.as_millis().to_string())
+            .param("fresh_ms", fresh.as_millis().to_string())
+            .setting("async_insert", "0")
+            .setting("max_execution_time", self.write_limit.as_secs().to_string())
     }
 
     /// Makes a lock's row as fresh as new, if it still counts, and keeps its place in the order.
-    pub(crate) fn renew(&self, state_id: &str, lock_id: &str, stale: Duration, layout: Layout) -> Statement {
+    pub(crate) fn renew(&self, held: &Held) -> Statement {
         let lock = &self.lock;
-        let (columns, values) = match layout.has_our_columns() {
+        let (columns, values) = match held.layout.has_our_columns() {
             true => (
-                "state_id, lock_id, owner, ticket",
-                "state_id, lock_id, any(owner), min(if(ticket = 0, _block_number, ticket))",
+                "state_id, lock_id, owner, stale_ms, ticket",
+                "state_id, lock_id, any(owner), any(stale_ms), min(if(ticket = 0, _block_number, ticket))",
             ),
             false => ("state_id, lock_id", "state_id, lock_id"),
         };
-        let holder = self.holder(layout);
-        Statement::new(
+        let is_held = self.held(held.layout);
+        let statement = Statement::new(
             Effect::Idempotent,
             format!(
                 "INSERT INTO {lock} ({columns}) SELECT {values} FROM {lock} \
-                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND {LIVE} \
-                 AND {{lock_id:String}} = ({holder}) GROUP BY state_id, lock_id"
+                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND {is_held} \
+                 GROUP BY state_id, lock_id"
             ),
-        )
-        .param("state_id", state_id)
-        .param("lock_id", lock_id)
-        .param("stale_ms", stale.as_millis().to_string())
-        .setting("async_insert", "0")
+        );
+        self.with_lock(statement, held)
     }
 
     /// Removes the stale lock rows of a state id.
-    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration) -> Statement {
+    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration, layout: Layout) -> Statement {
         let lock = &self.lock;
+        let live = layout.live();
         Statement::new(
             Effect::Idempotent,
-            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND NOT ({LIVE})"),
+            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND NOT ({live})"),
         )
         .param("state_id", state_id)
         .param("stale_ms", stale.as_millis().to_string())
@@ -163,19 +220,13 @@ impl Tables {
     }
 }
 
-/// Whether a lock row counts.
-const LIVE: &str = "locked_at > now64(3) - toIntervalMillisecond({stale_ms:UInt64})";
-
-/// After this moment a row was inserted that stays live for the length of a statement.
-pub(super) const FRESH: &str = "now64(3) - toIntervalMillisecond({fresh_ms:UInt64})";
-
 /// Block numbers are given and parts made visible in one step only on a table of one server, and they survive merges
 /// only where they are stored.
 const ORDERED: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
     (SELECT toString(engine = 'ReplacingMergeTree' AND create_table_query LIKE '%enable_block_number_column = 1%') \
-    FROM system.tables WHERE database = {database:String} AND name = {table:String}) AS e";
+    FROM system.tables WHERE database = {database:String} AND name = {table:String}) AS e, '' AS f";
 
 /// Another process may have upgraded the table since.
 const STILL_PLAIN: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
     (SELECT toString(count() = 0) FROM system.columns \
-    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket') AS e";
+    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket') AS e, '' AS f";

@@ -7,7 +7,8 @@ mod state;
 
 use std::time::Duration;
 
-pub use lock::Layout;
+pub(crate) use lock::Held;
+pub use lock::{Layout, StateRead};
 pub(crate) use state::Fence;
 
 use crate::settings::Settings;
@@ -20,7 +21,10 @@ pub struct Tables {
     pub(crate) lock: String,
     /// The lock table's place as values.
     lock_place: (String, String),
-    request_timeout: Duration,
+    /// After this the server stops a write under a lock, in whole seconds, since that is how it counts.
+    write_limit: Duration,
+    /// How far the server's clock may be set forward while such a write runs.
+    settle: Duration,
 }
 
 impl Tables {
@@ -34,7 +38,8 @@ impl Tables {
             lock: format!("{database}.{}", quote(&lock)),
             database,
             lock_place: (settings.schema.clone(), lock),
-            request_timeout: settings.request_timeout,
+            write_limit: settings.write_limit(),
+            settle: settings.lock.settle,
         }
     }
 }

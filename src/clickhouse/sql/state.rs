@@ -1,25 +1,19 @@
 //! Statements on the state table.
 
-use std::time::Duration;
-
 use super::Tables;
-use super::lock::{FRESH, Layout};
+use super::lock::{Held, StateRead};
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::tsv;
 use crate::glob::Selection;
 use crate::state::State;
 
 /// What a write demands of the moment in which it is carried out; all of it is judged by the server.
+#[derive(Clone, Copy, Debug)]
 pub(crate) struct Fence<'a> {
-    /// The lock whose row has to be the one that counts, and fresh enough that this statement ends before anybody may
-    /// take the lock for abandoned.
-    pub(crate) lock_id: &'a str,
-    /// The age at which a lock is abandoned.
-    pub(crate) stale: Duration,
-    /// How the lock table orders its rows.
-    pub(crate) layout: Layout,
-    /// If given, the version that has to be the newest stored one, in milliseconds since 1970; 0 for none at all.
-    pub(crate) seen: Option<&'a str>,
+    /// The lock that has to be held.
+    pub(crate) held: Held<'a>,
+    /// The version that has to be the newest stored one, in milliseconds since 1970; 0 for none at all.
+    pub(crate) seen: &'a str,
 }
 
 impl Tables {
@@ -56,7 +50,10 @@ impl Tables {
         }
         row.push('\n');
 
-        let condition = fence.map(|fence| self.condition(fence)).unwrap_or_default();
+        let condition = fence.map(|fence| {
+            let is_held = self.held(fence.held.layout);
+            format!(" WHERE {is_held} AND toUnixTimestamp64Milli({NEWEST}) = {{seen:Int64}}")
+        });
         let statement = Statement::new(
             Effect::Idempotent,
             format!(
@@ -65,36 +62,15 @@ impl Tables {
                  greatest(now64(3), {NEWEST} + toIntervalMillisecond(1)) \
                  FROM rows LEFT JOIN (SELECT state_id, max(updated_at) AS updated_at FROM {table} \
                  WHERE state_id IN (SELECT state_id FROM rows) GROUP BY state_id) AS newest \
-                 ON newest.state_id = rows.state_id{condition}"
+                 ON newest.state_id = rows.state_id{}",
+                condition.unwrap_or_default()
             ),
         )
-        .rows("state_id String, partial_state Nullable(String), completed_state Nullable(String)", row)
-        .setting("async_insert", "0");
-        let Some(fence) = fence else { return statement };
-        let fresh = fence.stale.saturating_sub(self.request_timeout);
-        let statement = statement
-            .param("state_id", &state.state_id)
-            .param("lock_id", fence.lock_id)
-            .param("stale_ms", fence.stale.as_millis().to_string())
-            .param("fresh_ms", fresh.as_millis().to_string())
-            .setting("max_execution_time", whole_seconds(self.request_timeout).to_string());
-        match fence.seen {
-            Some(seen) => statement.param("seen", seen),
-            None => statement,
+        .rows("state_id String, partial_state Nullable(String), completed_state Nullable(String)", row);
+        match fence {
+            Some(fence) => self.with_lock(statement, &fence.held).param("seen", fence.seen),
+            None => statement.setting("async_insert", "0"),
         }
-    }
-
-    fn condition(&self, fence: &Fence) -> String {
-        let lock = &self.lock;
-        let mut condition = format!(
-            " WHERE {{lock_id:String}} = ({holder}) AND (SELECT max(locked_at) FROM {lock} \
-             WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}}) > {FRESH}",
-            holder = self.holder(fence.layout),
-        );
-        if fence.seen.is_some() {
-            condition.push_str(&format!(" AND toUnixTimestamp64Milli({NEWEST}) = {{seen:Int64}}"));
-        }
-        condition
     }
 
     /// Removes a state; of its versions only those up to `newest`, in milliseconds since 1970, if that is given.
@@ -128,18 +104,18 @@ impl Tables {
             .param("newest", newest)
     }
 
-    /// The lock rows of a state id as [`Self::lock_rows`] reads them, and the newest version of its state as a row of
-    /// another kind, in one request.
-    pub(crate) fn lock_rows_and_state(&self, state_id: &str, stale: Duration, layout: Layout) -> Statement {
+    /// The newest version of a state as a row beside lock rows, up to the keyword that joins them.
+    pub(super) fn state_row(&self, state: StateRead) -> String {
+        let parts = match state {
+            StateRead::Nothing => return String::new(),
+            StateRead::Version => "NULL AS b, NULL AS c",
+            StateRead::Whole => "partial_state AS b, completed_state AS c",
+        };
         let table = &self.state;
-        let mut statement = self.lock_rows(state_id, stale, layout);
-        let state = format!(
-            "SELECT 1 AS kind, '' AS id, toString(toUnixTimestamp64Milli(updated_at)) AS a, partial_state AS b, \
-             completed_state AS c, '' AS d, '' AS e \
-             FROM {table} FINAL WHERE state_id = {{state_id:String}} LIMIT 1"
-        );
-        statement.sql = format!("SELECT * FROM ({state}) UNION ALL {}", statement.sql);
-        statement
+        format!(
+            "SELECT * FROM (SELECT 1 AS kind, '' AS id, toString(toUnixTimestamp64Milli(updated_at)) AS a, {parts}, \
+             '' AS d, '' AS e, '' AS f FROM {table} FINAL WHERE state_id = {{state_id:String}} LIMIT 1) UNION ALL "
+        )
     }
 }
 
@@ -159,8 +135,3 @@ pub(super) fn selected(selection: &Selection, sql: impl FnOnce(&str) -> String) 
 const NEWEST: &str = "ifNull(newest.updated_at, toDateTime64(0, 3))";
 
 const UP_TO_NEWEST: &str = " AND updated_at <= fromUnixTimestamp64Milli({newest:Int64})";
-
-/// Rounded up, for a server that counts in seconds.
-fn whole_seconds(duration: Duration) -> u64 {
-    duration.as_secs() + u64::from(duration.subsec_nanos() > 0)
-}
