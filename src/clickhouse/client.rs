@@ -184,7 +184,7 @@ impl<'a> Client<'a> {
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.
     pub(crate) fn jittered(&self, pause: Duration) -> Duration {
         let [low, ..] = self.ports.random.random().to_le_bytes();
-        pause.mul_f64(0.5 + f64::from(low) / 512.0)
+        pause * (256 + u32::from(low)) / 512
     }
 }
 

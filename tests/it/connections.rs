@@ -271,7 +271,9 @@ fn a_proxy_answers_for_the_server() {
     for (answer, status) in [(AWAY, "HTTP 502"), (BUSY, "HTTP 503")] {
         let server = Server::answering(answer);
         let words = [listed(status), "ClickHouse Cloud", "request_timeout_seconds"];
-        check(&uri_at(server.address), &[], "http", "unreachable", &words);
+        // It is asked again until the time is over.
+        let uri = uri_at(server.address).replace("request_timeout_seconds=2", "request_timeout_seconds=0.5");
+        check(&uri, &[], "http", "unreachable", &words);
     }
     const PAGE: &str = "HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 15\r\n\r\n<html>login</ht";
     let server = Server::answering(PAGE);
