@@ -176,6 +176,9 @@ fn certificates_that_are_not_trusted() {
     assert_eq!(command(&uri, &trusting).args(["get", "a"]).run().code, 0);
     let from_environment = command(&uri, &[]).env("MELTANO_STATE_CA_FILE", ca_file.to_str().unwrap());
     assert_eq!(from_environment.arg("check").run().code, 0);
+    // The system's own, in the place that OpenSSL's variable names.
+    let of_the_system = command(&uri, &[]).env("SSL_CERT_FILE", ca_file.to_str().unwrap());
+    assert_eq!(of_the_system.arg("check").run().code, 0);
 
     let expired = authority.terminate("127.0.0.1", Validity::UntilLastCentury);
     check(&secure(&uri_at(expired)), &trusting, "tls", "tls", &[listed("certificate expired"), "renew"]);
@@ -215,6 +218,10 @@ fn verification_is_turned_off_by_a_flag_that_warns() {
             assert_eq!((run.code, run.stdout.as_str()), (0, "{}\n"), "{}", run.stderr);
             assert!(run.stderr.starts_with("warning: --insecure: "), "{}", run.stderr);
         }
+        let run = command(&uri, &["--insecure"]).arg("check").run();
+        let report = json(&run.stdout);
+        assert_eq!((run.code, &step(&report, "tls")["status"]), (0, &Value::from("warning")), "{report:#}");
+        assert_words(step(&report, "tls"), &["not checked", "--insecure"]);
     }
 }
 
