@@ -16,6 +16,8 @@ pub struct Activity {
     refuse_next: AtomicBool,
     /// Why the last handshake failed.
     tls_failure: Mutex<Option<TlsFailure>>,
+    /// A certificate was accepted unseen.
+    unverified: AtomicBool,
 }
 
 impl Activity {
@@ -59,6 +61,16 @@ impl Activity {
     /// Why the last handshake failed, once.
     pub(crate) fn take_tls_failure(&self) -> Option<TlsFailure> {
         self.tls_failure.lock().unwrap_or_else(PoisonError::into_inner).take()
+    }
+
+    /// Notes that a request goes to whoever answers.
+    pub(crate) fn note_unverified(&self) {
+        self.unverified.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether a request went to whoever answered.
+    pub(crate) fn unverified(&self) -> bool {
+        self.unverified.load(Ordering::Relaxed)
     }
 
     /// Whether an answer since the last call of this was too large.

@@ -73,12 +73,14 @@ impl<'a> Client<'a> {
     pub(crate) fn carry_out(&self, statement: &Statement) -> Result<Answer, Failure> {
         let start = self.ports.clock.now();
         let mut pause = FIRST_PAUSE;
+        // The same for all attempts: the server then refuses one while it still carries out another.
+        let query_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut quickly_lost = 0;
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
-            let failure = match self.attempt(statement, left) {
+            let failure = match self.attempt(statement, &query_id, left) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) => failure,
             };
@@ -100,10 +102,9 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn attempt(&self, statement: &Statement, left: Duration) -> Result<Answer, Failure> {
-        let query_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
+    fn attempt(&self, statement: &Statement, query_id: &str, left: Duration) -> Result<Answer, Failure> {
         let boundary = format!("{:032x}", self.ports.random.random());
-        let request = request::build(statement, self.settings, &query_id, &boundary);
+        let request = request::build(statement, self.settings, query_id, &boundary);
         let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
         let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
             error: explain::transport(&error, self.settings),
@@ -113,10 +114,11 @@ impl<'a> Client<'a> {
             stage: Stage::of(error.kind),
         })?;
         let status = response.status;
-        response::decode(response, &query_id).map_err(|error| Failure {
+        response::decode(response, query_id).map_err(|error| Failure {
             // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
             may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
-            passing: error.kind == ErrorKind::Unreachable,
+            passing: error.kind == ErrorKind::Unreachable
+                || error.code() == Some(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING),
             lost: false,
             stage: Stage::Answer,
             error,
@@ -194,7 +196,7 @@ impl<'a> Client<'a> {
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.
     pub(crate) fn jittered(&self, pause: Duration) -> Duration {
         let [low, ..] = self.ports.random.random().to_le_bytes();
-        pause.mul_f64(0.5 + f64::from(low) / 512.0)
+        pause * (256 + u32::from(low)) / 512
     }
 }
 

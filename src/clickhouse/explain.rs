@@ -117,7 +117,9 @@ pub(crate) fn transport(error: &TransportError, settings: &Settings) -> Error {
         TransportErrorKind::NotConnected => (
             ErrorKind::Unreachable,
             format!("no connection to {server}: {detail}"),
-            format!("check that the server runs, and {PREFIX}host and {PREFIX}port ({PORTS})"),
+            format!(
+                "check that the server runs, that no firewall stands between, and {PREFIX}host and {PREFIX}port ({PORTS})"
+            ),
         ),
         TransportErrorKind::Denied => (
             ErrorKind::Unreachable,

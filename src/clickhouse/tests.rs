@@ -141,6 +141,37 @@ fn a_write_that_may_have_arrived_has_an_unknown_outcome() {
 }
 
 #[test]
+fn a_connection_that_is_lost_again_and_again_is_given_up() {
+    check_kind(Effect::Read, (0..6).map(|_| lost()).collect(), ErrorKind::Unreachable);
+    check_kind(Effect::Idempotent, (0..6).map(|_| lost()).collect(), ErrorKind::OutcomeUnknown);
+    // A service that says that it is away is asked for longer.
+    let outcomes = (0..5).map(|_| lost()).chain((0..5).map(|_| status(503))).chain([ok("1\n")]).collect();
+    assert_eq!(run(Effect::Read, outcomes).unwrap(), 1);
+}
+
+#[test]
+fn what_the_server_does_not_know_is_explained_by_its_version() {
+    let unknown = || exception(code::UNKNOWN_FUNCTION);
+    let error = run(Effect::Read, vec![unknown(), ok("1\t22.8.1\n")]).unwrap_err();
+    assert_eq!((error.kind, error.code()), (ErrorKind::UnsupportedServer, Some(code::UNKNOWN_FUNCTION)));
+    assert!(error.message.contains("22.8.1") && error.message.contains("23.3"), "{error}");
+    // Another reason, or none to be had: the failure stays.
+    check_kind(Effect::Read, vec![unknown(), ok("1\t26.7.1\n")], ErrorKind::Server);
+    check_kind(Effect::Read, vec![unknown(), exception(code::ACCESS_DENIED)], ErrorKind::Server);
+    check_kind(Effect::Read, vec![exception(code::UNKNOWN_SETTING)], ErrorKind::Server);
+}
+
+#[test]
+fn an_attempt_waits_for_one_that_is_still_carried_out() {
+    let running = || exception(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING);
+    let statement = Statement::new(Effect::Idempotent, "INSERT");
+    let (result, requests) = play(vec![lost(), running(), running(), ok("")], |client| client.run(&statement));
+    result.unwrap();
+    let ids: std::collections::HashSet<_> = requests.iter().map(|(request, _)| &request.path_and_query).collect();
+    assert_eq!(ids.len(), 1, "all have the same query id: {ids:?}");
+}
+
+#[test]
 fn repetitions_end_with_the_request_timeout() {
     let thirty = Duration::from_secs(30);
     let outcomes = vec![(thirty, status(503)), (thirty, status(503))];

@@ -44,8 +44,8 @@ fn connect(client: &Client, report: &mut Report) -> Option<Finding> {
     let connected = Finding::ok(format!("{authority} accepts connections"));
     report.add(format!("connect to {authority}"), connected.unless(failed_at(Stage::Connection)))?;
     if settings.secure {
-        let session = Finding::ok("a session, and a certificate that is trusted");
-        report.add("TLS handshake, with the certificate checked", session.unless(failed_at(Stage::Tls)))?;
+        let session = Finding::ok("a session; the certificate is accepted");
+        report.add("TLS handshake", session.unless(failed_at(Stage::Tls)))?;
     } else {
         let plain = "state_backend.clickhouse.secure is false: all travels unencrypted, the password too";
         report.add("", Finding::skipped(plain));
@@ -164,24 +164,23 @@ fn existence(existing: &Existing, names: &Names, known: Result<&Known, &Error>, 
         return Finding::ok("what is needed exists");
     }
     let absent = format!("absent, or hidden from this user: {}", absent.join(", "));
-    let may_create = match known {
-        Ok(Known::Missing(missing) | Known::NotFound(missing)) => {
-            !read_only && !missing.iter().any(|(privilege, _)| [CREATE_TABLE, CREATE_DATABASE].contains(privilege))
-        }
-        Err(_) => false,
-    };
-    if may_create {
-        return Finding::ok(format!("{absent}; the first write creates them, and so does meltano-state init"));
-    }
+    let lacks_creation =
+        |missing: &[Wanted]| missing.iter().any(|(privilege, _)| [CREATE_TABLE, CREATE_DATABASE].contains(privilege));
     let Names { database, user, .. } = names;
     let create = if existing.database { CREATE_TABLE } else { "CREATE DATABASE, CREATE TABLE" };
-    Finding::failed(
-        format!("{absent}; and the user may not create them"),
-        format!(
-            "let a user who may create them run meltano-state init, or GRANT {create} ON {database}.* TO {user}, or set \
-             state_backend.clickhouse.schema to the database that holds the tables"
-        ),
-    )
+    let hint = format!(
+        "let a user who may create them run meltano-state init, or GRANT {create} ON {database}.* TO {user}, or set \
+         state_backend.clickhouse.schema to the database that holds the tables"
+    );
+    match known {
+        Ok(Known::Missing(missing) | Known::NotFound(missing)) if !read_only && !lacks_creation(missing) => {
+            Finding::ok(format!("{absent}; the first write creates them, and so does meltano-state init"))
+        }
+        Ok(Known::NotFound(_)) if !read_only => {
+            Finding::warning(format!("{absent}; and perhaps the user may not create them"), hint)
+        }
+        _ => Finding::failed(format!("{absent}; and the user may not create them"), hint),
+    }
 }
 
 fn privileges(known: Result<Known, Error>, names: &Names, read_only: bool) -> Finding {

@@ -6,11 +6,12 @@ use crate::error::Error;
 
 /// A setting, the value that interferes (any other does not, unless it begins with `!`: then only that one does not),
 /// and what it does.
-const INTERFERING: [(&str, &str, &str, Status); 10] = [
+const INTERFERING: [(&str, &str, &str, Status); 11] = [
     ("readonly", "!0", "only get and list work", Status::Failed),
     ("enable_lightweight_delete", "0", "no state and no lock can be removed", Status::Failed),
     ("lightweight_deletes_sync", "0", "a state may still be seen after it was removed", Status::Warning),
     ("use_query_cache", "!0", "states and locks are read as they were, not as they are", Status::Failed),
+    ("allow_ddl", "0", "tables cannot be created", Status::Warning),
     ("limit", "!0", "results are cut short", Status::Failed),
     ("offset", "!0", "results are cut short", Status::Failed),
     ("result_overflow_mode", "!throw", "long results may be cut short without a word", Status::Warning),

@@ -9,7 +9,7 @@ use super::names::{NAMES, PREFIX, URI, full_name};
 use super::origin::{Given, Origin, Resolution};
 use crate::error::Error;
 use crate::ports::SettingsSource;
-use crate::seconds::Seconds;
+use crate::seconds::{self, Seconds};
 use crate::uri::{self, UriParts};
 
 impl Settings {
@@ -232,7 +232,7 @@ impl Reader<'_> {
     fn seconds(&mut self, name: &'static str, default: Duration, range: RangeInclusive<Duration>) -> Duration {
         let form = format!("a number of seconds, from {} to {}", Seconds(*range.start()), Seconds(*range.end()));
         let duration = self.parsed(name, &form, |text| {
-            let duration = Duration::try_from_secs_f64(text.parse().ok()?).ok()?;
+            let duration = seconds::parse(text)?;
             range.contains(&duration).then_some(duration)
         });
         duration.unwrap_or(default)

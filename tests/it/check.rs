@@ -86,6 +86,21 @@ async fn where_nothing_exists_nothing_is_created() {
     assert_eq!(everything(&sandbox), before);
 }
 
+#[tokio::test]
+async fn faulty_settings_are_all_named_and_nothing_is_sent() {
+    let (plugin, transport) = counted("clickhouse://127.0.0.1:1/?secure=perhaps&connect_timeout_seconds=0");
+    let mut instance = plugin.instance().await.unwrap();
+    let report = instance.check().await.unwrap();
+    let settings = &report.steps[0];
+    assert_eq!(settings.status, Status::Failed);
+    for fault in ["clickhouse.user", "clickhouse.database", "clickhouse.secure", "clickhouse.connect_timeout_seconds"] {
+        assert!(settings.found.contains(fault), "{settings:?}");
+    }
+    assert!(report.steps[1..].iter().all(|step| step.status == Status::Skipped), "{report:#?}");
+    assert!(instance.get("a").await.is_err());
+    assert_eq!(transport.requests(), 0);
+}
+
 /// Servers before 24.10 do not know `CHECK GRANT`.
 #[tokio::test]
 async fn without_check_grant_the_grants_are_read() {

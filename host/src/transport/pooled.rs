@@ -75,6 +75,11 @@ impl Transport for PooledClient {
     fn send(&self, request: Request<WasiBody>, options: RequestOptions) -> Sending<'_> {
         Box::pin(async move {
             let answer = if request.uri().scheme() == Some(&Scheme::HTTPS) {
+                if self.tls.accepts_anyone()
+                    && let Some(activity) = request.extensions().get::<Arc<Activity>>()
+                {
+                    activity.note_unverified();
+                }
                 exchange(self.secure()?, request, options, true).await
             } else {
                 exchange(&self.plain, request, options, false).await

@@ -48,6 +48,10 @@ impl Tls {
         self
     }
 
+    pub(super) fn accepts_anyone(&self) -> bool {
+        self.unverified
+    }
+
     pub(super) fn client_config(&self) -> Result<ClientConfig, TlsError> {
         let provider = Arc::new(rustls::crypto::ring::default_provider());
         let config = ClientConfig::builder_with_provider(Arc::clone(&provider))
