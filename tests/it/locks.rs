@@ -124,7 +124,7 @@ fn lock_table(sandbox: &Sandbox) -> String {
 }
 
 const PLAIN: &str = "['state_id','lock_id','locked_at']\tstate_id\n";
-const OURS: &str = "['state_id','lock_id','locked_at','owner','ticket']\tstate_id, lock_id\n";
+const OURS: &str = "['state_id','lock_id','locked_at','owner','ticket','stale_ms']\tstate_id, lock_id\n";
 
 #[tokio::test]
 async fn init_upgrades_the_addons_lock_table_unless_a_live_lock_is_in_it() {

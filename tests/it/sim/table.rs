@@ -95,7 +95,7 @@ impl LockTable {
         self.rows
             .iter()
             .map(|row| LockRow {
-                lasts: Duration::from_secs(300),
+                lasts: millis(stale),
                 lock_id: format!("{:032x}", row.lock_id),
                 owner: String::new(),
                 locked_at: row.locked_at,
