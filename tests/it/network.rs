@@ -45,17 +45,28 @@ fn half_a_body() -> Server {
     })
 }
 
-/// Says that the upload is too large as soon as it sees its head, and reads no more of it, or reads and throws away.
-fn too_large(reads_on: bool) -> Server {
+/// What a server does once it has refused an upload.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// Reads the rest and throws it away.
+    ReadsOn,
+    /// Reads no more, and keeps the connection.
+    Stops,
+    /// Closes the connection over what it has not read, which resets it.
+    Closes,
+}
+
+/// Says that the upload is too large as soon as it sees its head.
+fn too_large(then: Then) -> Server {
     Server::start(move |mut stream| {
         let mut head = [0; 64];
         if stream.read(&mut head).is_ok() {
             let answer = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 8\r\n\r\ntoo much";
             let _ = stream.write_all(answer);
-            if reads_on {
-                keep_open(&mut stream);
-            } else {
-                thread::sleep(Duration::from_secs(5));
+            match then {
+                Then::ReadsOn => keep_open(&mut stream),
+                Then::Stops => thread::sleep(Duration::from_secs(5)),
+                Then::Closes => {}
             }
         }
     })
@@ -106,19 +117,19 @@ fn under_a_stock_wasmtime_too() {
     assert!(printed.contains(r#"{name: "version", status: %ok, tried: "SELECT version()""#), "{printed}");
     let body = "x".repeat(100_000);
     let set = format!(r#"set({{state-id: "a", completed-state: "{{\"x\": \"{body}\"}}"}})"#);
-    let printed = invoke(&wasmtime, &component, uri_at(&too_large(true), "5").as_str(), &set);
+    let printed = invoke(&wasmtime, &component, uri_at(&too_large(Then::ReadsOn), "5").as_str(), &set);
     assert!(printed.contains("HTTP 413") && printed.contains("too much"), "{printed}");
 }
 
 #[tokio::test]
 async fn an_early_refusal_of_a_large_upload_is_reported_as_such() {
     let large = state("a", None, Some(&format!("{{\"x\":\"{}\"}}", "x".repeat(20 << 20))));
-    for reads_on in [true, false] {
-        let server = too_large(reads_on);
+    for then in [Then::ReadsOn, Then::Stops, Then::Closes] {
+        let server = too_large(then);
         let mut store = instance(&uri_at(&server, "10"), &[]).await;
         let start = Instant::now();
         let error = component_error(store.set(&large).await);
-        assert_eq!(error.kind, ErrorKind::Protocol, "{reads_on}: {error}");
+        assert_eq!(error.kind, ErrorKind::Protocol, "{then:?}: {error}");
         assert!(error.message.contains("HTTP 413") && error.message.contains("too much"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
