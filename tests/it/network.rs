@@ -215,16 +215,16 @@ async fn a_write_whose_answer_is_lost_has_an_unknown_outcome_unless_a_repetition
             }
         })
     };
-    let uri = |server: &Server| {
-        let uri = uri_at(server, "30").to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
+    let uri = |server: &Server, limit: &str| {
+        let uri = uri_at(server, limit).to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
         format!("{uri}&lock_settle_seconds=0.1").parse::<Url>().unwrap()
     };
     let value = state("a", None, Some("{\"x\":1}"));
-    instance(&uri(&losing(2)), &[]).await.set(&value).await.unwrap();
-    let error = component_error(instance(&uri(&losing(usize::MAX)), &[]).await.set(&value).await);
+    instance(&uri(&losing(2), "30"), &[]).await.set(&value).await.unwrap();
+    let error = component_error(instance(&uri(&losing(usize::MAX), "2"), &[]).await.set(&value).await);
     assert_eq!(error.kind, ErrorKind::OutcomeUnknown, "{error}");
     assert_eq!(sandbox.sql("SELECT count() FROM {}.state FINAL"), "1\n");
     // The insert of a lock row must not be repeated.
-    let error = component_error(instance(&uri(&losing(1)), &[]).await.update(&value).await);
+    let error = component_error(instance(&uri(&losing(1), "30"), &[]).await.update(&value).await);
     assert_eq!(error.kind, ErrorKind::OutcomeUnknown, "{error}");
 }
