@@ -17,8 +17,8 @@ const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A paused service takes a minute to wake: ask it every few seconds.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
 /// A server that restarts refuses connections, and one that wakes holds them or says so. One that closes every
-/// connection unasked expects something else, TLS for one, and will go on to.
-const LOST_BEFORE_GIVING_UP: u32 = 6;
+/// connection unasked expects something else, TLS for one, and will go on to: this many attempts take about 8 s.
+const LOST_BEFORE_GIVING_UP: u32 = 8;
 
 /// The server, the user and the tables.
 pub struct Client<'a> {
@@ -61,7 +61,8 @@ impl<'a> Client<'a> {
     }
 
     /// Carries out a statement within the request timeout. What only reads is repeated when the connection is lost or
-    /// the service is away for the moment; a write is repeated too if it is idempotent.
+    /// the service is away for the moment; a write is repeated too if it is idempotent. A connection that is lost eight
+    /// times is lost for good. What a server may be too old for is explained by its version, with one more request.
     ///
     /// # Errors
     /// [`ErrorKind::OutcomeUnknown`] if a write was sent and no answer came; otherwise what the failure was.
@@ -77,7 +78,7 @@ impl<'a> Client<'a> {
         let query_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
-        let mut quickly_lost = 0;
+        let mut times_lost = 0;
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
             let failure = match self.attempt(statement, &query_id, left) {
@@ -85,10 +86,10 @@ impl<'a> Client<'a> {
                 Err(failure) => failure,
             };
             may_have_arrived |= failure.may_have_arrived;
-            quickly_lost += u32::from(failure.lost);
+            times_lost += u32::from(failure.lost);
             let jittered = self.jittered(pause);
             let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
-            let may_pass = failure.passing && quickly_lost < LOST_BEFORE_GIVING_UP;
+            let may_pass = failure.passing && times_lost < LOST_BEFORE_GIVING_UP;
             if may_pass && statement.effect != Effect::Once && time_left {
                 self.ports.clock.sleep(jittered);
                 pause = (pause * 2).min(LONGEST_PAUSE);

@@ -142,10 +142,10 @@ fn a_write_that_may_have_arrived_has_an_unknown_outcome() {
 
 #[test]
 fn a_connection_that_is_lost_again_and_again_is_given_up() {
-    check_kind(Effect::Read, (0..6).map(|_| lost()).collect(), ErrorKind::Unreachable);
-    check_kind(Effect::Idempotent, (0..6).map(|_| lost()).collect(), ErrorKind::OutcomeUnknown);
+    check_kind(Effect::Read, (0..8).map(|_| lost()).collect(), ErrorKind::Unreachable);
+    check_kind(Effect::Idempotent, (0..8).map(|_| lost()).collect(), ErrorKind::OutcomeUnknown);
     // A service that says that it is away is asked for longer.
-    let outcomes = (0..5).map(|_| lost()).chain((0..5).map(|_| status(503))).chain([ok("1\n")]).collect();
+    let outcomes = (0..7).map(|_| lost()).chain((0..5).map(|_| status(503))).chain([ok("1\n")]).collect();
     assert_eq!(run(Effect::Read, outcomes).unwrap(), 1);
 }
 

@@ -45,17 +45,28 @@ fn half_a_body() -> Server {
     })
 }
 
-/// Says that the upload is too large as soon as it sees its head, and reads no more of it, or reads and throws away.
-fn too_large(reads_on: bool) -> Server {
+/// What a server does once it has refused an upload.
+#[derive(Clone, Copy, Debug)]
+enum Then {
+    /// Reads the rest and throws it away.
+    ReadsOn,
+    /// Reads no more, and keeps the connection.
+    Stops,
+    /// Closes the connection over what it has not read, which resets it.
+    Closes,
+}
+
+/// Says that the upload is too large as soon as it sees its head.
+fn too_large(then: Then) -> Server {
     Server::start(move |mut stream| {
         let mut head = [0; 64];
         if stream.read(&mut head).is_ok() {
             let answer = b"HTTP/1.1 413 Content Too Large\r\nConnection: close\r\nContent-Length: 8\r\n\r\ntoo much";
             let _ = stream.write_all(answer);
-            if reads_on {
-                keep_open(&mut stream);
-            } else {
-                thread::sleep(Duration::from_secs(5));
+            match then {
+                Then::ReadsOn => keep_open(&mut stream),
+                Then::Stops => thread::sleep(Duration::from_secs(5)),
+                Then::Closes => {}
             }
         }
     })
@@ -106,19 +117,19 @@ fn under_a_stock_wasmtime_too() {
     assert!(printed.contains(r#"{name: "version", status: %ok, tried: "SELECT version()""#), "{printed}");
     let body = "x".repeat(100_000);
     let set = format!(r#"set({{state-id: "a", completed-state: "{{\"x\": \"{body}\"}}"}})"#);
-    let printed = invoke(&wasmtime, &component, uri_at(&too_large(true), "5").as_str(), &set);
+    let printed = invoke(&wasmtime, &component, uri_at(&too_large(Then::ReadsOn), "5").as_str(), &set);
     assert!(printed.contains("HTTP 413") && printed.contains("too much"), "{printed}");
 }
 
 #[tokio::test]
 async fn an_early_refusal_of_a_large_upload_is_reported_as_such() {
     let large = state("a", None, Some(&format!("{{\"x\":\"{}\"}}", "x".repeat(20 << 20))));
-    for reads_on in [true, false] {
-        let server = too_large(reads_on);
+    for then in [Then::ReadsOn, Then::Stops, Then::Closes] {
+        let server = too_large(then);
         let mut store = instance(&uri_at(&server, "10"), &[]).await;
         let start = Instant::now();
         let error = component_error(store.set(&large).await);
-        assert_eq!(error.kind, ErrorKind::Protocol, "{reads_on}: {error}");
+        assert_eq!(error.kind, ErrorKind::Protocol, "{then:?}: {error}");
         assert!(error.message.contains("HTTP 413") && error.message.contains("too much"), "{error}");
         assert!(start.elapsed() < Duration::from_secs(5), "{:?}", start.elapsed());
     }
@@ -204,16 +215,16 @@ async fn a_write_whose_answer_is_lost_has_an_unknown_outcome_unless_a_repetition
             }
         })
     };
-    let uri = |server: &Server| {
-        let uri = uri_at(server, "30").to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
+    let uri = |server: &Server, limit: &str| {
+        let uri = uri_at(server, limit).to_string().replace("schema=network", &format!("schema={}", sandbox.schema));
         format!("{uri}&lock_settle_seconds=0.1").parse::<Url>().unwrap()
     };
     let value = state("a", None, Some("{\"x\":1}"));
-    instance(&uri(&losing(2)), &[]).await.set(&value).await.unwrap();
-    let error = component_error(instance(&uri(&losing(usize::MAX)), &[]).await.set(&value).await);
+    instance(&uri(&losing(2), "30"), &[]).await.set(&value).await.unwrap();
+    let error = component_error(instance(&uri(&losing(usize::MAX), "2"), &[]).await.set(&value).await);
     assert_eq!(error.kind, ErrorKind::OutcomeUnknown, "{error}");
     assert_eq!(sandbox.sql("SELECT count() FROM {}.state FINAL"), "1\n");
     // The insert of a lock row must not be repeated.
-    let error = component_error(instance(&uri(&losing(1)), &[]).await.update(&value).await);
+    let error = component_error(instance(&uri(&losing(1), "30"), &[]).await.update(&value).await);
     assert_eq!(error.kind, ErrorKind::OutcomeUnknown, "{error}");
 }

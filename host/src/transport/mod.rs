@@ -3,6 +3,7 @@
 mod failure;
 mod faults;
 mod pooled;
+mod refusable;
 mod tls;
 mod tls_failure;
 mod unverified;

@@ -17,6 +17,7 @@ use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tower_service::Service;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
+use super::refusable::Connector;
 use super::tls::Tls;
 use super::{DEFAULT_TIMEOUT, Sending, Transport};
 use super::{failure, tls_failure};
@@ -39,26 +40,25 @@ pub struct PooledClient {
     tls: Tls,
 }
 
-type PlainClient = Client<HttpConnector<Resolver>, WasiBody>;
-type SecureClient = Client<HttpsConnector<HttpConnector<Resolver>>, WasiBody>;
+type TcpConnector = Connector<HttpConnector<Resolver>>;
+type PlainClient = Client<TcpConnector, WasiBody>;
+type SecureClient = Client<HttpsConnector<TcpConnector>, WasiBody>;
 
 impl PooledClient {
     /// A client without connections.
     #[must_use]
     pub fn new(tls: Tls) -> Self {
-        Self { plain: pool().build(connector()), secure: OnceLock::new(), tls }
+        Self { plain: pool().build(connector(true)), secure: OnceLock::new(), tls }
     }
 
     fn secure(&self) -> Result<&SecureClient, Error> {
         let client = self.secure.get_or_init(|| {
             let config = self.tls.client_config().map_err(|error| error.to_string())?;
-            let mut connector = connector();
-            connector.enforce_http(false);
             let connector = HttpsConnectorBuilder::new()
                 .with_tls_config(config)
                 .https_only()
                 .enable_http1()
-                .wrap_connector(connector);
+                .wrap_connector(connector(false));
             Ok(pool().build(connector))
         });
         client.as_ref().map_err(|reason| Error::InternalError(Some(reason.clone())))
@@ -132,10 +132,11 @@ fn pool() -> hyper_util::client::legacy::Builder {
     builder
 }
 
-fn connector() -> HttpConnector<Resolver> {
+fn connector(http_alone: bool) -> TcpConnector {
     let mut connector = HttpConnector::new_with_resolver(Resolver(GaiResolver::new()));
     connector.set_nodelay(true);
-    connector
+    connector.enforce_http(http_alone);
+    Connector(connector)
 }
 
 /// The system's name resolution, whose failures can be told from those of connecting.
