@@ -143,7 +143,7 @@ pub(super) enum Verb {
 pub(super) enum LockVerb {
     /// List locks, one a line: state id, lock id, owner, since when, when it expires.
     List {
-        /// Only of state ids that match this shell glob: * ? [abc] [!a-z].
+        /// Only of state ids that match this shell glob, as in list.
         #[arg(long, value_name = "GLOB")]
         pattern: Option<String>,
     },

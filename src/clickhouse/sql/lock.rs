@@ -10,7 +10,7 @@ use crate::glob::Selection;
 /// What a lock table can tell of its rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Layout {
-    /// Not looked at yet. Statements treat it as `Ordered`; [`Tables::lock_rows`] then tells whether it is.
+    /// Not looked at yet. Statements treat it as `Ordered`, and the first read tells whether it is.
     Unknown,
     /// The add-on's columns: the lowest lock id counts.
     Plain,
