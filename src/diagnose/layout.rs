@@ -30,9 +30,9 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str) -> Finding {
             ),
         );
     }
-    if existing.lock.as_ref().is_some_and(|table| table.sorting_key == OLD_KEY) {
+    if existing.lock.as_ref().is_some_and(is_old) {
         return Finding::warning(
-            format!("{lock} has the old layout, sorted by state_id alone: a merge may remove the row of a holder"),
+            format!("{lock} has the old layout: a merge may remove the row of a holder, and locks take longer"),
             "run meltano-state init while no pipeline runs",
         );
     }
@@ -40,6 +40,11 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str) -> Finding {
         (None, None) => Finding::skipped("there are no tables yet"),
         _ => Finding::ok("engine, columns and sorting key of the tables are right"),
     }
+}
+
+/// Whether a lock table is the Python add-on's, or lacks what the newest layout has.
+fn is_old(lock: &Table) -> bool {
+    lock.sorting_key == OLD_KEY || !lock.columns.iter().any(|(name, _)| name == "ticket")
 }
 
 const ENGINE: &str = "ReplacingMergeTree";
@@ -107,7 +112,7 @@ mod tests {
     }
 
     fn lock(sorting_key: &str) -> Table {
-        let columns = [("state_id", "String"), ("lock_id", "String"), ("locked_at", "DateTime"), ("owner", "String")];
+        let columns = [("state_id", "String"), ("lock_id", "String"), ("locked_at", "DateTime"), ("ticket", "UInt64")];
         table("ReplacingMergeTree(locked_at) ORDER BY x", sorting_key, &columns)
     }
 
@@ -125,6 +130,9 @@ mod tests {
         check(Some(state(RIGHT)), Some(lock(NEW_KEY)), Status::Ok, "right");
         check(Some(state(RIGHT)), None, Status::Ok, "right");
         check(Some(state(RIGHT)), Some(lock(OLD_KEY)), Status::Warning, "old layout");
+        let mut without_ticket = lock(NEW_KEY);
+        without_ticket.columns.pop();
+        check(Some(state(RIGHT)), Some(without_ticket), Status::Warning, "old layout");
         let replicated = "ReplicatedReplacingMergeTree('/t/{uuid}/{shard}', '{replica}', updated_at) ORDER BY state_id";
         check(Some(state(replicated)), None, Status::Ok, "right");
         check(Some(state("SharedReplacingMergeTree('/t', '{replica}', updated_at)")), None, Status::Ok, "right");
