@@ -5,7 +5,7 @@ use std::task::{Context, Poll};
 use std::time::Duration;
 use std::{fmt, io};
 
-use http::uri::Scheme;
+use http::uri::{Scheme, Uri};
 use http::{Request, Response};
 use http_body_util::BodyExt as _;
 use hyper::body::Incoming;
@@ -14,6 +14,7 @@ use hyper_util::client::legacy::connect::dns::{GaiAddrs, GaiResolver, Name};
 use hyper_util::client::legacy::connect::{Connect, HttpConnector, capture_connection};
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
+use tokio::net::TcpStream;
 use tower_service::Service;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
@@ -27,6 +28,9 @@ use crate::activity::Activity;
 /// (`keep_alive_timeout` of ClickHouse's server settings; 10 s and then 30 s in newer ones), so that a request hardly
 /// ever meets a connection that the server is just closing.
 const IDLE: Duration = Duration::from_secs(2);
+
+/// How long a server that has not answered a handshake is asked whether it accepts connections.
+const PROBE: Duration = Duration::from_millis(250);
 
 /// A pooling HTTP/1.1 client, for plain HTTP and for HTTPS.
 ///
@@ -102,6 +106,8 @@ where
     let connect = options.connect_timeout.unwrap_or(DEFAULT_TIMEOUT);
     let first_byte = options.first_byte_timeout.unwrap_or(DEFAULT_TIMEOUT);
     let activity = request.extensions().get::<Arc<Activity>>().cloned();
+    let noted = activity.clone();
+    let uri = request.uri().clone();
     let fail = |error: client::Error| {
         let code = failure::of_request(&error, secure);
         if let Some(activity) = activity.filter(|_| failure::is_tls(&code)) {
@@ -118,12 +124,26 @@ where
         connected = tokio::time::timeout(connect, connection.wait_for_connection_metadata()) => connected.is_ok(),
     };
     if !connected {
-        return Err(Error::ConnectionTimeout);
+        if !secure || !accepts_connections(&uri).await {
+            return Err(Error::ConnectionTimeout);
+        }
+        if let Some(activity) = noted {
+            activity.note_tls_failure(tls_failure::silent());
+        }
+        return Err(Error::TlsProtocolError);
     }
     match tokio::time::timeout(first_byte, answer).await {
         Ok(answer) => answer.map_err(fail),
         Err(_elapsed) => Err(Error::ConnectionReadTimeout),
     }
+}
+
+/// Whether a server listens at all: one for plain HTTP may take a TLS handshake for the beginning of a request, and wait
+/// for the rest.
+async fn accepts_connections(uri: &Uri) -> bool {
+    let host = uri.host().unwrap_or_default().trim_start_matches('[').trim_end_matches(']');
+    let connecting = TcpStream::connect((host, uri.port_u16().unwrap_or(443)));
+    matches!(tokio::time::timeout(PROBE, connecting).await, Ok(Ok(_)))
 }
 
 fn pool() -> hyper_util::client::legacy::Builder {

@@ -28,6 +28,11 @@ pub(super) fn find(error: &(dyn StdError + 'static)) -> TlsFailure {
     TlsFailure { reason, hint }
 }
 
+/// The server has accepted the connection and says nothing.
+pub(super) fn silent() -> TlsFailure {
+    TlsFailure { reason: "the server does not answer the handshake".to_owned(), hint: NO_TLS.to_owned() }
+}
+
 fn of_rustls(error: &rustls::Error) -> String {
     match error {
         rustls::Error::InvalidCertificate(error) => of_certificate(error).to_owned(),
