@@ -164,7 +164,7 @@ impl<'a> Store<'a> {
     /// As the server reports them.
     pub fn delete(&self, state_id: &str) -> Result<(), Error> {
         check_state_id(state_id)?;
-        self.client().delete(self.client().tables().delete(state_id, None))
+        self.client().delete(&self.client().tables().delete(state_id, None))
     }
 
     /// Removes a state under its lock. It is no error if there is none.
@@ -183,7 +183,7 @@ impl<'a> Store<'a> {
     fn clear_held(&self, state_id: &str) -> Result<(), Error> {
         let Some([updated_at, ..]) = self.newest_row(state_id)? else { return Ok(()) };
         let newest = text(updated_at)?;
-        self.client().delete(self.client().tables().delete(state_id, Some(&newest)))
+        self.client().delete(&self.client().tables().delete(state_id, Some(&newest)))
     }
 
     /// Removes all states and says how many there were. States written while it runs may stay.
@@ -197,7 +197,7 @@ impl<'a> Store<'a> {
         let [count, newest] = answer.rows::<2>()?.pop().ok_or_else(no_row)?;
         let count = text(count)?.parse().map_err(|_| no_row())?;
         if count > 0 {
-            self.client().delete(self.client().tables().delete_all(&text(newest)?))?;
+            self.client().delete(&self.client().tables().delete_all(&text(newest)?))?;
         }
         Ok(count)
     }

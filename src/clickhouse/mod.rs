@@ -18,5 +18,5 @@ pub(crate) use client::Stage;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::text;
-pub(crate) use sql::{Fence, Held, quote};
+pub(crate) use sql::{Fence, Held, Look, quote};
 pub use sql::{Layout, StateRead, Tables};

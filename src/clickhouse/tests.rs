@@ -221,8 +221,8 @@ fn parameters_stand_in_the_url_and_long_ones_in_the_body() {
 fn deletes_do_without_patch_parts_where_the_server_does_not_know_them() {
     let delete = || Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true");
     let (_, requests) = play(vec![exception(code::UNKNOWN_SETTING), ok(""), ok("")], |client| {
-        client.delete(delete()).unwrap();
-        client.delete(delete()).unwrap();
+        client.delete_by_patch(&delete()).unwrap();
+        client.delete_by_patch(&delete()).unwrap();
     });
     let modes: Vec<_> = requests.iter().map(|(r, _)| r.path_and_query.contains("lightweight_delete_mode")).collect();
     assert_eq!(modes, [true, false, false]);
@@ -235,7 +235,7 @@ fn where_no_table_exists_nothing_is_read_and_nothing_is_deleted() {
             play(vec![exception(code)], |client| client.run_if_exists(&Statement::new(Effect::Read, "SELECT 1")));
         assert_eq!(answer.unwrap(), None);
         let (result, _) = play(vec![exception(code)], |client| {
-            client.delete(Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true"))
+            client.delete(&Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true"))
         });
         result.unwrap();
     }

@@ -65,8 +65,7 @@ impl Lock {
     /// # Errors
     /// As the server reports them. The lock then lasts until it is stale.
     pub fn release(&self, locks: &Locks) -> Result<(), Error> {
-        let client = locks.client();
-        client.delete(client.tables().delete_lock(&self.state_id, &self.lock_id))
+        locks.delete(&locks.client().tables().delete_lock(&self.state_id, &self.lock_id))
     }
 
     /// The error that says that this lock is gone.

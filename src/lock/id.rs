@@ -4,6 +4,9 @@ use std::time::Duration;
 
 use uuid::Uuid;
 
+/// What the ids of this backend begin with, and others once in four billion times.
+pub(super) const OWN_PREFIX: &str = "00000000-";
+
 /// The id of a new lock row: 32 zero bits, the Unix time in milliseconds, and random bits.
 ///
 /// The Python add-on draws random UUIDs and lets the lowest id win. A random UUID begins with 32 zero bits once in four

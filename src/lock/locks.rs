@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Layout, StateRead, Statement, code};
+use crate::clickhouse::{Client, Layout, Look, StateRead, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
 use crate::lock::machine::{Action, Event, Machine, Obstacle};
@@ -17,7 +17,16 @@ pub struct Locks<'a> {
     client: Client<'a>,
     /// What is known of the lock table's layout.
     layout: Cell<Layout>,
+    /// Whether the lock table was mutated lately, as far as is known.
+    mutated: Cell<bool>,
+    /// When both were last looked up.
+    looked_up: Cell<Option<Duration>>,
+    /// Cleared when the user lacks the privilege. Then only rows of others tell that they are there.
+    may_see_mutations: Cell<bool>,
 }
+
+/// How long it may go unnoticed that somebody begins to mutate the lock table. Looking costs 2 ms.
+const LOOK_AGAIN: Duration = Duration::from_secs(1);
 
 /// What a caller wants of a lock.
 #[derive(Clone, Debug)]
@@ -34,7 +43,13 @@ impl<'a> Locks<'a> {
     /// The locks on the client's tables.
     #[must_use]
     pub fn new(client: Client<'a>) -> Self {
-        Self { client, layout: Cell::new(Layout::Unknown) }
+        Self {
+            client,
+            layout: Cell::new(Layout::Unknown),
+            mutated: Cell::new(false),
+            looked_up: Cell::new(None),
+            may_see_mutations: Cell::new(true),
+        }
     }
 
     pub(crate) fn client(&self) -> &Client<'a> {
@@ -65,9 +80,9 @@ impl<'a> Locks<'a> {
                 Action::Sleep(duration) => self.sleep(duration),
                 Action::Retry(duration) => self.sleep(self.client.jittered(duration)),
                 Action::DeleteStale => {
-                    self.delete(self.client.tables().delete_stale(state_id, limits.stale, self.layout.get()))
+                    self.deleted(&self.client.tables().delete_stale(state_id, limits.stale, self.layout.get()))
                 }
-                Action::DeleteOwn(lock_id) => self.delete(self.client.tables().delete_lock(state_id, &lock_id)),
+                Action::DeleteOwn(lock_id) => self.deleted(&self.client.tables().delete_lock(state_id, &lock_id)),
                 Action::Acquired(lock_id) => {
                     let lock =
                         Lock { state_id: state_id.to_owned(), lock_id, stale: limits.stale, layout: self.layout.get() };
@@ -84,18 +99,38 @@ impl<'a> Locks<'a> {
     /// # Errors
     /// As the server reports them.
     pub(crate) fn read(&self, state_id: &str, stale: Duration, state: StateRead) -> Result<Reading, Error> {
-        // A second time if the layout turns out to be another; a third if it was changed in between.
-        for _ in 0..3 {
+        // Again if the layout turns out to be another, is changed in between, or mutations may not be seen.
+        for _ in 0..4 {
             let layout = self.layout.get();
             let tables = self.client.tables();
-            let statement = tables.lock_rows(state_id, stale, layout, state);
+            let now = self.client.ports().clock.now();
+            // An add-on's table may be upgraded at any moment, and then other rows count.
+            let unsure = matches!(layout, Layout::Unknown | Layout::Plain);
+            let due = self.looked_up.get().is_none_or(|last| now - last > LOOK_AGAIN);
+            let look = match self.may_see_mutations.get() {
+                true if unsure || due => Look::Mutations,
+                false if unsure || due => Look::Table,
+                _ => Look::Rows,
+            };
+            let statement = tables.lock_rows(state_id, stale, layout, state, look);
             let answer = match self.client.run_creating(&statement) {
                 Err(error) if self.is_of_other_layout(&error) => continue,
+                Err(error) if error.kind == ErrorKind::PermissionDenied && look == Look::Mutations => {
+                    self.may_see_mutations.set(false);
+                    continue;
+                }
                 other => other?,
             };
-            let (reading, layout) = Reading::decode(&answer, layout)?;
-            self.layout.set(layout);
+            let (reading, table) = Reading::decode(&answer, layout)?;
+            if let Some(table) = table {
+                self.looked_up.set(Some(now));
+                self.layout.set(table.layout);
+                self.mutated.set(table.mutated);
+            }
             if let Some(reading) = reading {
+                if reading.has_foreign_rows() {
+                    self.mutated.set(true);
+                }
                 return Ok(reading);
             }
         }
@@ -125,7 +160,7 @@ impl<'a> Locks<'a> {
         if !reading.rows.iter().any(|row| row.lock_id == lock_id) {
             return Ok(false);
         }
-        self.client.delete(self.client.tables().delete_lock(state_id, lock_id))?;
+        self.delete(&self.client.tables().delete_lock(state_id, lock_id))?;
         Ok(true)
     }
 
@@ -164,6 +199,7 @@ impl<'a> Locks<'a> {
         let other = lacks_column && self.layout.get() != Layout::Plain;
         if other {
             self.layout.set(Layout::Plain);
+            self.looked_up.set(None);
         }
         other
     }
@@ -173,10 +209,19 @@ impl<'a> Locks<'a> {
         Event::Slept
     }
 
-    fn delete(&self, statement: Statement) -> Event {
-        match self.client.delete(statement) {
+    fn deleted(&self, statement: &Statement) -> Event {
+        match self.delete(statement) {
             Ok(()) => Event::Deleted,
             Err(error) => Event::Failed(error),
+        }
+    }
+
+    /// Deletes lock rows: as a patch, unless somebody, such as the add-on, deletes by mutation. Those could undo a patch,
+    /// and the row would be back.
+    pub(crate) fn delete(&self, statement: &Statement) -> Result<(), Error> {
+        match self.mutated.get() {
+            true => self.client.delete(statement),
+            false => self.client.delete_by_patch(statement),
         }
     }
 }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use crate::clickhouse::{Answer, Layout, text};
 use crate::error::{Error, ErrorKind};
+use crate::lock::id::OWN_PREFIX;
 
 /// A row of the lock table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -80,37 +81,54 @@ impl Reading {
         self.rows.iter().any(|row| row.stale)
     }
 
-    /// Decodes rows of all kinds. Also returns the layout that they show, which may differ from the one that was
-    /// assumed: none if the statement has to be sent again with another.
-    pub(crate) fn decode(answer: &Answer, assumed: Layout) -> Result<(Option<Self>, Layout), Error> {
+    /// Whether rows are there that were not inserted by this backend, so that their owners delete by mutation.
+    pub(crate) fn has_foreign_rows(&self) -> bool {
+        self.rows.iter().any(|row| !row.lock_id.starts_with(OWN_PREFIX))
+    }
+
+    /// Decodes rows of all kinds; also what was looked up of the table, if it was. No reading if the statement has to be
+    /// sent again, with another layout than the assumed one.
+    pub(crate) fn decode(answer: &Answer, assumed: Layout) -> Result<(Option<Self>, Option<LockTable>), Error> {
         let mut rows = Vec::new();
         let mut state = None;
-        let mut layout = assumed;
+        let mut table = None;
         for [kind, _, a, b, c, d, e, f] in answer.rows::<8>()? {
             match text(kind)?.as_str() {
                 "0" => rows.push(lock_row([a, b, c, d, e, f])?),
                 "1" => state = Some([a, b, c]),
-                _ => layout = shown(assumed, text(e)? == "1"),
+                _ => {
+                    let layout = shown(assumed, text(e)? == "1");
+                    table = Some(LockTable { layout, mutated: text(f)? == "1" });
+                }
             }
         }
+        let layout = table.map_or(assumed, |table| table.layout);
         if assumed == Layout::Plain && layout != Layout::Plain {
-            return Ok((None, layout));
+            return Ok((None, table));
         }
         let ordered = layout == Layout::Ordered;
         if !ordered {
             rows.iter_mut().for_each(|row| row.ticket = 0);
         }
-        Ok((Some(Self { rows, ordered, state }), layout))
+        Ok((Some(Self { rows, ordered, state }), table))
     }
 }
 
-/// The layout that the row of kind 2 confirms or refutes.
+/// What was looked up of the lock table.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct LockTable {
+    pub(crate) layout: Layout,
+    /// Whether it was mutated lately.
+    pub(crate) mutated: bool,
+}
+
+/// The layout that a lookup has confirmed or refuted.
 const fn shown(assumed: Layout, confirmed: bool) -> Layout {
     match (assumed, confirmed) {
-        (Layout::Unknown, true) => Layout::Ordered,
-        (Layout::Unknown, false) => Layout::Named,
+        (Layout::Plain, true) => Layout::Plain,
         (Layout::Plain, false) => Layout::Unknown,
-        (assumed, _) => assumed,
+        (_, true) => Layout::Ordered,
+        (_, false) => Layout::Named,
     }
 }
 

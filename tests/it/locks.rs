@@ -3,6 +3,7 @@
 use std::time::{Duration, Instant};
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use meltano_state_host::{Acquire, ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
 
@@ -358,6 +359,37 @@ async fn check_pile(updates: u32) {
     }
     assert_eq!(mutations, "0\t0\n");
     assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some(&format!("{{\"n\":{}}}", updates - 1)), None)));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_released_lock_stays_released_beside_mutations() {
+    let sandbox = Sandbox::new();
+    sandbox.instance().await.init().await.unwrap();
+    // What peers do while they wait. A mutation that runs at the same time undoes a delete by patch.
+    let mutate = || sandbox.sql("DELETE FROM {}.state_lock WHERE locked_at < now() - 300");
+    mutate();
+    let done = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !done.load(Ordering::Relaxed) {
+                mutate();
+            }
+        });
+        let uri = sandbox.uri();
+        let sections = scope.spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut store = instance(&uri, &[(WAIT, "5")]).await;
+                for _ in 0..40 {
+                    store.update(&state("a", Some("{\"x\":1}"), None)).await.unwrap();
+                }
+            });
+        });
+        let result = sections.join();
+        done.store(true, Ordering::Relaxed);
+        result.unwrap();
+    });
+    assert_eq!(sandbox.lock_rows(), "");
 }
 
 #[tokio::test]

@@ -52,6 +52,17 @@ pub(crate) struct Held<'a> {
     pub(crate) layout: Layout,
 }
 
+/// What to look at besides lock rows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// Nothing.
+    Rows,
+    /// Whether the layout is as assumed.
+    Table,
+    /// That, and whether the table was mutated lately, which takes a privilege on `system.mutations` on some servers.
+    Mutations,
+}
+
 /// What to read of a state with its lock rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StateRead {
@@ -96,25 +107,38 @@ impl Tables {
         if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
     }
 
-    /// All lock rows of a state id, as rows of kind 0; as a row of kind 1 its newest version, if asked for; and of kind 2, where the layout may turn out to be another, what
-    /// tells it. Without FINAL, which on an old layout would show one of several rivals.
-    pub(crate) fn lock_rows(&self, state_id: &str, stale: Duration, layout: Layout, state: StateRead) -> Statement {
+    /// All lock rows of a state id, as rows of kind 0; its newest version, if asked for, as a row of kind 1; and if asked for
+    /// what else matters of the lock table, as a row of kind 2. Without FINAL, which on an old layout would show one of
+    /// several rivals.
+    pub(crate) fn lock_rows(
+        &self,
+        state_id: &str,
+        stale: Duration,
+        layout: Layout,
+        state: StateRead,
+        look: Look,
+    ) -> Statement {
         let state_row = self.state_row(state);
         let rows = self.lock_columns(layout, "state_id = {state_id:String}");
-        let layout_row = match layout {
-            Layout::Unknown => format!(" UNION ALL {ORDERED}"),
-            Layout::Plain => format!(" UNION ALL {STILL_PLAIN}"),
-            Layout::Named | Layout::Ordered => String::new(),
+        let confirmed = if layout.has_our_columns() { ORDERED } else { STILL_PLAIN };
+        let mutated = match look {
+            Look::Rows => None,
+            Look::Table => Some("'0'"),
+            Look::Mutations => Some(MUTATED),
         };
-        let statement = Statement::new(Effect::Read, format!("{state_row}{rows}{layout_row} FORMAT TabSeparated"))
+        let table_row = mutated.map_or_else(String::new, |mutated| {
+            format!(
+                " UNION ALL SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
+                 ({confirmed}) AS e, ({mutated}) AS f"
+            )
+        });
+        let statement = Statement::new(Effect::Read, format!("{state_row}{rows}{table_row} FORMAT TabSeparated"))
             .param("state_id", state_id)
             .param("stale_ms", stale.as_millis().to_string());
-        match layout {
-            Layout::Unknown | Layout::Plain => {
-                let (database, table) = &self.lock_place;
-                statement.param("database", database).param("table", table)
-            }
-            Layout::Named | Layout::Ordered => statement,
+        let (database, table) = &self.lock_place;
+        match look {
+            Look::Rows => statement,
+            _ => statement.param("database", database).param("table", table),
         }
     }
 
@@ -222,11 +246,15 @@ impl Tables {
 
 /// Block numbers are given and parts made visible in one step only on a table of one server, and they survive merges
 /// only where they are stored.
-const ORDERED: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
-    (SELECT toString(engine = 'ReplacingMergeTree' AND create_table_query LIKE '%enable_block_number_column = 1%') \
-    FROM system.tables WHERE database = {database:String} AND name = {table:String}) AS e, '' AS f";
+const ORDERED: &str = "SELECT toString(engine = 'ReplacingMergeTree' \
+    AND create_table_query LIKE '%enable_block_number_column = 1%') \
+    FROM system.tables WHERE database = {database:String} AND name = {table:String}";
 
 /// Another process may have upgraded the table since.
-const STILL_PLAIN: &str = "SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
-    (SELECT toString(count() = 0) FROM system.columns \
-    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket') AS e, '' AS f";
+const STILL_PLAIN: &str = "SELECT toString(count() = 0) FROM system.columns \
+    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket'";
+
+/// Whether somebody mutates the table, or has within the last ten minutes.
+const MUTATED: &str = "SELECT toString(count() > 0) FROM system.mutations \
+    WHERE database = {database:String} AND table = {table:String} \
+    AND (NOT is_done OR create_time > now() - 600)";

@@ -7,7 +7,7 @@ mod state;
 
 use std::time::Duration;
 
-pub(crate) use lock::Held;
+pub(crate) use lock::{Held, Look};
 pub use lock::{Layout, StateRead};
 pub(crate) use state::Fence;
 
