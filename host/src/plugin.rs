@@ -36,6 +36,7 @@ struct Shared {
     limits: Limits,
     surroundings: Surroundings,
     lock_stale: Duration,
+    lock_renewal: Duration,
 }
 
 /// Collects what a [`Plugin`] consists of.
@@ -81,6 +82,12 @@ impl Plugin {
     #[must_use]
     pub fn lock_stale(&self) -> Duration {
         self.0.lock_stale
+    }
+
+    /// How often to renew a lock that is held for long.
+    #[must_use]
+    pub fn lock_renewal(&self) -> Duration {
+        self.0.lock_renewal
     }
 
     pub(crate) fn limits(&self) -> Limits {
@@ -189,7 +196,8 @@ impl Builder {
             transport: self.transport.unwrap_or_else(|| Arc::new(PooledClient::default())),
             limits: self.limits,
             surroundings: self.surroundings,
-            lock_stale: resolved.map_or(LOCK_TABLE_TTL, |settings| settings.lock.stale),
+            lock_stale: resolved.as_ref().map_or(LOCK_TABLE_TTL, |settings| settings.lock.stale),
+            lock_renewal: resolved.map_or(LOCK_TABLE_TTL / 3, |settings| settings.renew_interval()),
         })))
     }
 }

@@ -24,7 +24,7 @@ impl Acquire {
     pub(crate) fn limits(&self, settings: &Settings) -> Result<LockSettings, Error> {
         let limits = settings.lock.clone();
         // A holder's write has to end before anybody may take its lock for abandoned.
-        let shortest_stale = settings.write_limit() + limits.settle + Duration::from_millis(1);
+        let shortest_stale = settings.shortest_stale() + Duration::from_millis(1);
         Ok(LockSettings {
             wait: option("wait-seconds", self.wait_seconds, limits.wait, Duration::ZERO, Duration::MAX)?,
             retry: option("retry-seconds", self.retry_seconds, limits.retry, Duration::from_millis(10), Duration::MAX)?,

@@ -76,6 +76,21 @@ impl Settings {
         Duration::from_secs(self.request_timeout.as_secs() + u64::from(self.request_timeout.subsec_nanos() > 0))
     }
 
+    /// A lock has to count for longer than this, or its holder could not write: the time limit of the write, the room for
+    /// the server's clock, and the second to which the lock table knows when a row was inserted.
+    #[must_use]
+    pub fn shortest_stale(&self) -> Duration {
+        self.write_limit() + self.lock.settle + Duration::from_secs(1)
+    }
+
+    /// How often to renew a lock that is held for long: at a third of the time for which it counts, or where that is
+    /// short, often enough that it stays fresh enough to write.
+    #[must_use]
+    pub fn renew_interval(&self) -> Duration {
+        let fresh = self.lock.stale.saturating_sub(self.shortest_stale());
+        (self.lock.stale / 3).min(fresh / 2)
+    }
+
     /// Host and port as they stand in a URL.
     #[must_use]
     pub fn authority(&self) -> String {

@@ -146,7 +146,7 @@ impl Reader<'_> {
                 format!("give the name or address alone, without a scheme, and the port as {PREFIX}port"),
             ));
         }
-        if settings.lock.stale <= settings.write_limit() + settings.lock.settle {
+        if settings.lock.stale <= settings.shortest_stale() {
             self.faults.push(Fault::invalid(
                 format!(
                     "{PREFIX}lock_stale_seconds is not greater than request_timeout_seconds and lock_settle_seconds \

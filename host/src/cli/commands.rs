@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 
 use super::arguments::{Format, LockVerb, Verb};
 use super::failure::Failure;
+use super::lock_run::Renewal;
 use super::progress::Waits;
 use super::{check, lock, lock_run, output, payload, progress, prompt};
 
@@ -61,7 +62,7 @@ pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Resu
             done(format, json!({"cleared_count": count}), &format!("{count} states are removed"))
         }
         Verb::Lock(LockVerb::Run { state_id, command }) => {
-            return lock_run::run(&mut call, &state_id, plugin.lock_stale(), &command).await;
+            return lock_run::run(&mut call, &state_id, Renewal::of(plugin), &command).await;
         }
         Verb::Lock(LockVerb::List { pattern }) => lock::list(&mut call, pattern.as_deref(), format).await,
         Verb::Unlock { state_id, lock_id, force } => {

@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::process::ExitStatus;
 use std::time::Duration;
 
-use meltano_state_host::{Acquire, CallError, ErrorKind, Instance, Lock};
+use meltano_state_host::{Acquire, CallError, ErrorKind, Instance, Lock, Plugin};
 use rustix::process::{Pid, Signal, kill_process};
 use tokio::process::{Child, Command};
 use tokio::signal::unix::{SignalKind, signal};
@@ -18,12 +18,26 @@ use super::failure::Failure;
 /// How long a command that lost its lock may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
 
+/// When a lock has to be renewed.
+#[derive(Clone, Copy)]
+pub(super) struct Renewal {
+    every: Duration,
+    /// After this it may pass on.
+    stale: Duration,
+}
+
+impl Renewal {
+    pub(super) fn of(plugin: &Plugin) -> Self {
+        Self { every: plugin.lock_renewal(), stale: plugin.lock_stale() }
+    }
+}
+
 /// Takes the lock, runs the command, renews the lock meanwhile, and releases it on every way out. Returns the exit code
 /// of the command.
-pub(super) async fn run(call: &mut Call, state_id: &str, stale: Duration, command: &[String]) -> Result<u8, Failure> {
+pub(super) async fn run(call: &mut Call, state_id: &str, renewal: Renewal, command: &[String]) -> Result<u8, Failure> {
     let options = Acquire { owner: owner(command), ..Acquire::default() };
     let lock = call.run(async |instance| instance.acquire(state_id, &options).await).await?;
-    let result = while_held(&mut call.instance, &lock, stale, command).await;
+    let result = while_held(&mut call.instance, &lock, renewal, command).await;
     let released = call.instance.release(lock).await;
     let code = result?;
     // What the command did stands; only the next one may have to wait.
@@ -33,7 +47,7 @@ pub(super) async fn run(call: &mut Call, state_id: &str, stale: Duration, comman
     Ok(code)
 }
 
-async fn while_held(instance: &mut Instance, lock: &Lock, stale: Duration, command: &[String]) -> Result<u8, Failure> {
+async fn while_held(instance: &mut Instance, lock: &Lock, renewal: Renewal, command: &[String]) -> Result<u8, Failure> {
     let (program, arguments) =
         command.split_first().ok_or_else(|| Failure::unusable("no command", "name one after --"))?;
     let mut child = Command::new(program)
@@ -42,7 +56,7 @@ async fn while_held(instance: &mut Instance, lock: &Lock, stale: Duration, comma
         .map_err(|error| Failure::io(format!("{program} does not start: {error}")))?;
     let (ended, lost) = (Notify::new(), Notify::new());
     // Neither is dropped half-way: a renewal that is cut short would cost the instance, and the lock with it.
-    let (kept, status) = tokio::join!(keep(instance, lock, stale, &ended, &lost), wait(&mut child, &ended, &lost));
+    let (kept, status) = tokio::join!(keep(instance, lock, renewal, &ended, &lost), wait(&mut child, &ended, &lost));
     kept?;
     Ok(exit_code(status.map_err(|error| Failure::io(error.to_string()))?))
 }
@@ -51,7 +65,7 @@ async fn while_held(instance: &mut Instance, lock: &Lock, stale: Duration, comma
 async fn keep(
     instance: &mut Instance,
     lock: &Lock,
-    stale: Duration,
+    renewal: Renewal,
     ended: &Notify,
     lost: &Notify,
 ) -> Result<(), CallError> {
@@ -59,15 +73,15 @@ async fn keep(
     loop {
         tokio::select! {
             () = ended.notified() => return Ok(()),
-            () = tokio::time::sleep(stale / 3) => {}
+            () = tokio::time::sleep(renewal.every) => {}
         }
         let begun = Instant::now();
         match instance.renew(lock).await {
             Ok(()) => fresh_since = begun,
             Err(error) => {
                 let gone = matches!(&error, CallError::Error(error) if error.kind == ErrorKind::LockLost);
-                // Two renewals may fail in passing; after that another may soon take the lock.
-                if gone || fresh_since.elapsed() + stale / 3 >= stale {
+                // Some renewals may fail in passing; in the end another may soon take the lock.
+                if gone || fresh_since.elapsed() + renewal.every >= renewal.stale {
                     lost.notify_one();
                     return Err(error);
                 }
