@@ -3,6 +3,7 @@
 //! The server is the embedded one, started for this run, or the one that `MELTANO_STATE_BACKEND_URI` names, whose user
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
 
+mod authority;
 mod cases;
 mod check;
 mod cli;

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::expect::{check, check_error, check_step, command, listed, secure, uri_at};
-use crate::forwarder::{Authority, forward_from};
+use crate::authority::Authority;
+use crate::forwarder::forward_from;
 use crate::host::server::{Server, read_request};
 use crate::server::SERVER;
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::expect::{assert_words, check, check_step, command, json, listed, secure, step, uri_at};
-use crate::forwarder::{Authority, Validity};
+use crate::authority::{Authority, Validity};
 use crate::host::server::Server;
 
 #[test]
