@@ -27,6 +27,8 @@ pub(crate) fn check_state_id(state_id: &str) -> Result<(), Error> {
 /// The state as it is stored: an empty object is no value.
 pub(crate) fn checked(state: &State) -> Result<State, Error> {
     check_state_id(&state.state_id)?;
+    let length = |part: &Option<String>| part.as_deref().map_or(0, str::len);
+    check_size(&state.state_id, length(&state.partial_state) + length(&state.completed_state))?;
     let part = |name: &str, text: &Option<String>| {
         let Some(text) = text else { return Ok(None) };
         match state::has_members(text) {
@@ -55,14 +57,38 @@ fn stored_part(state_id: &str, name: &str, field: Option<Vec<u8>>) -> Result<Opt
 /// The state with its partial part laid over the stored one; the stored completed part stays.
 pub(crate) fn merge_partial(state: &State, stored: State) -> Result<State, Error> {
     let partial_state = match (&state.partial_state, &stored.partial_state) {
-        (Some(new), Some(old)) => Some(state::merge(new, old).map_err(|error| match error {
-            MergeError::Source(error) => invalid_state(&state.state_id, "partial", &error),
-            MergeError::Destination(error) => corrupt_state(&state.state_id, "partial", &error),
-            MergeError::TooDeep => invalid_state(&state.state_id, "partial", &"objects lie too deep within each other"),
-        })?),
+        (Some(new), Some(old)) => {
+            check_size(&state.state_id, new.len() + old.len())?;
+            let merged = state::merge(new, old).map_err(|error| match error {
+                MergeError::Source(error) => invalid_state(&state.state_id, "partial", &error),
+                MergeError::Destination(error) => corrupt_state(&state.state_id, "partial", &error),
+                MergeError::TooDeep => {
+                    invalid_state(&state.state_id, "partial", &"objects lie too deep within each other")
+                }
+            })?;
+            Some(merged)
+        }
         (new, old) => new.as_ref().or(old.as_ref()).cloned(),
     };
     Ok(State { partial_state, ..stored })
+}
+
+/// What one write may hold, and what two states that are merged may hold together: the memory that hosts commonly give a
+/// component has room for a few copies of it, and to run out of memory under a lock would leave the lock behind.
+const LARGEST_STATE: usize = 24 << 20;
+
+fn check_size(state_id: &str, bytes: usize) -> Result<(), Error> {
+    if bytes <= LARGEST_STATE {
+        return Ok(());
+    }
+    let (mib, most) = (bytes.div_ceil(1 << 20), LARGEST_STATE >> 20);
+    Err(Error::new(
+        ErrorKind::InvalidState,
+        format!(
+            "the state of {state_id:?} would hold {mib} MiB, more than the {most} MiB that one may; nothing was written"
+        ),
+    )
+    .with_hint("keep data out of states: they are for bookmarks"))
 }
 
 fn invalid_state(state_id: &str, part: &str, error: &dyn std::fmt::Display) -> Error {

@@ -1,6 +1,7 @@
 //! The operations on states.
 
 use crate::clickhouse::{Client, StateRead, text};
+use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::glob;
 use crate::lock::{Acquire, Holder, Lock, Locks, Reading, Wanted};
@@ -54,6 +55,7 @@ impl<'a> Store<'a> {
     /// As the server reports them.
     pub fn init(&self) -> Result<(), Error> {
         self.client().create_tables()?;
+        diagnose::refuse_other_tables(self.client())?;
         self.client().upgrade_lock_table()
     }
 
@@ -132,10 +134,7 @@ impl<'a> Store<'a> {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
-            let seen = match &reading.state {
-                Some([updated_at, ..]) => text(updated_at.clone())?,
-                None => "0".to_owned(),
-            };
+            let seen = version(&reading)?;
             let written = match reading.state {
                 Some(row) if write.merge => {
                     let merged = merge_partial(write.state, record::stored(lock.state_id(), row)?)?;
@@ -147,6 +146,9 @@ impl<'a> Store<'a> {
                 return Ok(());
             }
             reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
+            if version(&reading)? == seen {
+                return Err(lock.too_old());
+            }
         }
         Err(Error::new(
             ErrorKind::LockLost,
@@ -266,6 +268,14 @@ fn checked_for(lock: &Lock, state: &State) -> Result<State, Error> {
         .with_hint("take the lock of the state that is to be written"));
     }
     checked(state)
+}
+
+/// When the state that was read was written, in milliseconds since 1970; 0 if there is none.
+fn version(reading: &Reading) -> Result<String, Error> {
+    match &reading.state {
+        Some([updated_at, ..]) => text(updated_at.clone()),
+        None => Ok("0".to_owned()),
+    }
 }
 
 fn no_row() -> Error {

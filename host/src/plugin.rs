@@ -188,13 +188,18 @@ impl Builder {
             .and_then(StateBackendPre::new)
             .map_err(|error| BuildError::Link(format!("{error:#}")))?;
         let resolved = Resolved::load(&self.settings).ok();
+        let mut limits = self.limits;
+        if let Some(settings) = &resolved {
+            // A call may wait for a lock as long as the settings say, and still has requests to send.
+            limits.call = limits.call.max(settings.lock.wait + settings.request_timeout * 4);
+        }
         let allowed = resolved.as_ref().map(Destination::new);
         Ok(Plugin(Arc::new(Shared {
             pre,
             settings: Arc::new(self.settings.to_wasi_config()),
             allowed: allowed.map(Arc::new),
             transport: self.transport.unwrap_or_else(|| Arc::new(PooledClient::default())),
-            limits: self.limits,
+            limits,
             surroundings: self.surroundings,
             lock_stale: resolved.as_ref().map_or(LOCK_TABLE_TTL, |settings| settings.lock.stale),
             lock_renewal: resolved.map_or(LOCK_TABLE_TTL / 3, |settings| settings.renew_interval()),

@@ -96,6 +96,19 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
     }
 }
 
+/// Fails if a table has the right name and is not what the statements need.
+///
+/// # Errors
+/// [`ErrorKind::SchemaMismatch`], naming every fault; otherwise as the server reports them.
+pub(crate) fn refuse_other_tables(client: &Client) -> Result<(), Error> {
+    let names = Names::new(client.settings());
+    let finding = layout::judge(&tables::read(client)?, &names.state, &names.lock);
+    if finding.status != super::Status::Failed {
+        return Ok(());
+    }
+    Err(Error { hint: finding.hint, ..Error::new(ErrorKind::SchemaMismatch, finding.found) })
+}
+
 /// Names as they stand in a statement, quoted where they have to be.
 struct Names {
     database: String,

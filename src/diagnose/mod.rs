@@ -10,4 +10,5 @@ mod report;
 mod tables;
 
 pub use check::check;
+pub(crate) use check::refuse_other_tables;
 pub use report::{Report, Status, Step};

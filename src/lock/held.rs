@@ -68,6 +68,15 @@ impl Lock {
         locks.delete(&locks.client().tables().delete_lock(&self.state_id, &self.lock_id))
     }
 
+    /// The error that says that this lock is still there and too old to write under.
+    pub(crate) fn too_old(&self) -> Error {
+        Error::new(
+            ErrorKind::LockLost,
+            format!("the lock of state id {:?} is about to pass on; nothing was written", self.state_id),
+        )
+        .with_hint("renew a lock that is held for long; if it was not, raise lock_stale_seconds or lower request_timeout_seconds")
+    }
+
     /// The error that says that this lock is gone.
     pub(crate) fn lost(&self) -> Error {
         Error::new(

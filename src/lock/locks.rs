@@ -180,8 +180,9 @@ impl<'a> Locks<'a> {
                 written: answer.written_rows != Some(0),
                 took: ports.clock.now() - start,
             },
-            Err(error) if error.kind == ErrorKind::OutcomeUnknown => Event::InsertUncertain { lock_id, error },
-            Err(error) => Event::Failed(error),
+            // Only ClickHouse's own word says that nothing was inserted: a proxy's does not.
+            Err(error) if error.server.is_some() && error.kind != ErrorKind::OutcomeUnknown => Event::Failed(error),
+            Err(error) => Event::InsertUncertain { lock_id, error: not_taken(state_id, error) },
         }
     }
 
@@ -223,6 +224,21 @@ impl<'a> Locks<'a> {
             true => self.client.delete(statement),
             false => self.client.delete_by_patch(statement),
         }
+    }
+}
+
+/// An insert of a lock row is no write of a state: what failed is that the lock was taken.
+fn not_taken(state_id: &str, error: Error) -> Error {
+    let kind = match error.kind {
+        ErrorKind::OutcomeUnknown => ErrorKind::Unreachable,
+        kind => kind,
+    };
+    let hint = error.hint.filter(|_| error.kind != ErrorKind::OutcomeUnknown);
+    Error {
+        kind,
+        message: format!("the lock of state id {state_id:?} was not taken, and nothing was written: {}", error.message),
+        hint: hint.or_else(|| Some("try again".to_owned())),
+        server: error.server,
     }
 }
 

@@ -188,10 +188,28 @@ async fn a_table_that_is_no_state_table_is_reported_as_such() {
     let mut store = sandbox.instance().await;
     sandbox.sql("CREATE DATABASE {}");
     sandbox.sql("CREATE TABLE {}.state (id UInt32) ENGINE = MergeTree ORDER BY id");
+    let error = component_error(store.init().await);
+    assert_eq!(error.kind, ErrorKind::SchemaMismatch, "{error}");
     let error = component_error(store.get("a").await);
     assert_eq!(error.kind, ErrorKind::SchemaMismatch);
     let error = component_error(store.set(&state("a", None, Some("{\"x\":1}"))).await);
     assert_eq!(error.kind, ErrorKind::SchemaMismatch);
+}
+
+#[tokio::test]
+async fn a_state_that_is_too_large_is_refused_and_leaves_no_lock() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let large = |mib: usize| format!("{{\"k\":\"{}\"}}", "x".repeat(mib << 20));
+    let half = large(13);
+    store.update(&state("a", Some(&half), None)).await.unwrap();
+    let other = half.replacen('k', "l", 1);
+    for too_much in [state("a", Some(&other), None), state("a", None, Some(&large(25)))] {
+        let error = component_error(store.update(&too_much).await);
+        assert_eq!(error.kind, ErrorKind::InvalidState);
+    }
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some(&half), None)));
+    assert_eq!(sandbox.lock_rows(), "");
 }
 
 #[tokio::test]

@@ -299,8 +299,41 @@ async fn an_uncertain_insert_of_a_lock_is_taken_back() {
     let lost = faults().when(|request| request.contains("NOT EXISTS"), Fault::FailAfter);
     let mut store = instance_over(lost, &sandbox).await;
     let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
-    assert_eq!(error.kind, ErrorKind::OutcomeUnknown);
+    assert_eq!(error.kind, ErrorKind::Unreachable);
+    assert!(error.message.contains("nothing was written"), "{error}");
     assert_eq!(sandbox.lock_rows(), "");
+    assert_eq!(store.get("a").await.unwrap(), None);
+}
+
+#[tokio::test]
+async fn a_lock_inserted_behind_a_proxy_that_says_it_was_not_is_taken_back() {
+    let sandbox = Sandbox::new();
+    sandbox.instance().await.init().await.unwrap();
+    for status in [408, 429, 500, 502, 503, 504] {
+        let refusing = Fault::AnswerAfter { status };
+        let mut store =
+            instance_over(faults().when(|request| request.contains("NOT EXISTS"), refusing), &sandbox).await;
+        let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
+        assert!(error.message.contains("nothing was written"), "{error}");
+        assert_ne!(error.kind, ErrorKind::OutcomeUnknown, "{status}");
+    }
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn a_lock_that_is_too_old_to_write_under_is_named_as_such() {
+    let sandbox = Sandbox::new();
+    let short = [
+        ("state_backend.clickhouse.lock_stale_seconds", "5"),
+        ("state_backend.clickhouse.request_timeout_seconds", "1"),
+    ];
+    let mut store = instance(&sandbox.uri(), &short).await;
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    // Past the margin of 3.9 s, and not yet stale.
+    tokio::time::sleep(Duration::from_millis(4200)).await;
+    let error = component_error(store.update_locked(&lock, &state("a", Some("{\"x\":1}"), None)).await);
+    assert_eq!(error.kind, ErrorKind::LockLost);
+    assert!(error.message.contains("about to pass on") || error.message.contains("was lost"), "{error}");
     assert_eq!(store.get("a").await.unwrap(), None);
 }
 

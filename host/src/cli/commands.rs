@@ -113,8 +113,10 @@ impl Call {
 fn merged(state: Option<State>) -> Result<String, Failure> {
     const NOTHING: &str = "{}";
     let Some(state) = state else { return Ok(NOTHING.to_owned()) };
-    let completed = state.completed_state.as_deref().unwrap_or(NOTHING);
-    let Some(partial) = state.partial_state.as_deref() else { return Ok(completed.to_owned()) };
+    let (completed, partial) = match (state.completed_state.as_deref(), state.partial_state.as_deref()) {
+        (Some(completed), Some(partial)) => (completed, partial),
+        (one, other) => return Ok(one.or(other).unwrap_or(NOTHING).to_owned()),
+    };
     merge(partial, completed).map_err(|error| {
         // The component has read both as JSON objects.
         let message = format!("the stored state of {} cannot be merged: {error:?}", state.state_id);

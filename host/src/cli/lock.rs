@@ -60,6 +60,9 @@ pub(super) async fn unlock(
     force: bool,
     format: Format,
 ) -> Result<(), Failure> {
+    if state_id.is_empty() {
+        return Err(Failure::unusable("the state id is empty", "lock list shows which states are locked"));
+    }
     let pattern = literal(state_id);
     let mut locks = call.run(async |instance| instance.holders(Some(&pattern)).await).await?;
     if let Some(wanted) = lock_id {

@@ -133,8 +133,10 @@ fn exit_code(status: ExitStatus) -> u8 {
     u8::try_from(code).unwrap_or(1)
 }
 
-/// What others read while they wait.
+/// What others read while they wait: the program's name, but not its arguments, which may hold secrets.
 fn owner(command: &[String]) -> String {
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
-    format!("process {} on {host}: {}", std::process::id(), command.join(" "))
+    let program = command.first().map(std::path::Path::new).and_then(std::path::Path::file_name);
+    let program = program.unwrap_or_default().to_string_lossy();
+    format!("process {} on {host}, which runs {program}", std::process::id())
 }

@@ -26,6 +26,11 @@ pub enum Fault {
     FailAfter,
     /// The connection ends after that many bytes of the answer's body.
     CutBody(usize),
+    /// The server carries the request out, and something between here and there answers in its place.
+    AnswerAfter {
+        /// The status code.
+        status: u16,
+    },
     /// Something between here and the server answers in its place.
     Answer {
         /// The status code.
@@ -152,15 +157,20 @@ impl<T: Transport> Transport for Faults<T> {
                     let body = body.collect().await?.to_bytes();
                     Ok(Response::from_parts(head, cut(&body, length)))
                 }
-                Fault::Answer { status, body } => {
-                    let mut response = Response::new(whole(body));
-                    *response.status_mut() =
-                        http::StatusCode::from_u16(status).map_err(|_| Error::ConfigurationError)?;
-                    Ok(response)
+                Fault::AnswerAfter { status } => {
+                    self.inner.send(request, options).await?.into_body().collect().await?;
+                    answer(status, Bytes::new())
                 }
+                Fault::Answer { status, body } => answer(status, body),
             }
         })
     }
+}
+
+fn answer(status: u16, body: Bytes) -> Result<Response<WasiBody>, Error> {
+    let mut response = Response::new(whole(body));
+    *response.status_mut() = http::StatusCode::from_u16(status).map_err(|_| Error::ConfigurationError)?;
+    Ok(response)
 }
 
 fn whole(body: Bytes) -> WasiBody {

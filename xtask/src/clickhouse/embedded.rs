@@ -28,6 +28,11 @@ const STOP_LIMIT: Duration = Duration::from_secs(10);
 /// Name and password of the user in `users.xml` who may do everything.
 const ADMINISTRATOR: (&str, &str) = ("meltano", "s3cret");
 
+/// The `state_backend.uri` of the user who may do everything on the server at `url`.
+pub(super) fn uri(url: &str) -> String {
+    url.replacen("http://", &format!("clickhouse://{}:{}@", ADMINISTRATOR.0, ADMINISTRATOR.1), 1) + "/default"
+}
+
 /// A ClickHouse server with empty data on a free port. It ends when this is dropped, and when this process dies.
 pub(crate) struct Embedded {
     child: Child,
@@ -62,9 +67,9 @@ impl Embedded {
         &self.url
     }
 
-    /// A `state_backend.uri` for the user who may do everything.
+    /// Its `state_backend.uri`.
     pub(crate) fn uri(&self) -> String {
-        self.url.replacen("http://", &format!("clickhouse://{}:{}@", ADMINISTRATOR.0, ADMINISTRATOR.1), 1) + "/default"
+        uri(&self.url)
     }
 
     /// ClickHouse's version, as it tells itself.

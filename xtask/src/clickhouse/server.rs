@@ -20,6 +20,7 @@ use tempfile::TempDir;
 use super::{
     chdb::Chdb,
     config::Config,
+    embedded::uri,
     http::Http,
     library,
     port::Port,
@@ -141,6 +142,7 @@ fn announce(port: u16, instance: String, mut stdout: File, stop: Stop) {
         while !stop.requested() {
             if http.is_ready(&instance) {
                 // Nobody may be interested: then the server runs all the same.
+                eprintln!("{}", uri(&url));
                 let _ = writeln!(stdout, "ready {url}");
                 return;
             }
