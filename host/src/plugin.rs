@@ -43,7 +43,7 @@ struct Shared {
 #[must_use]
 pub struct Builder {
     settings: Settings,
-    limits: Limits,
+    limits: Option<Limits>,
     transport: Option<Arc<dyn Transport>>,
     surroundings: Surroundings,
     cache: Option<Cache>,
@@ -55,7 +55,7 @@ impl Plugin {
     pub fn builder() -> Builder {
         Builder {
             settings: Settings::default(),
-            limits: Limits::default(),
+            limits: None,
             transport: None,
             surroundings: Surroundings::system(),
             cache: None,
@@ -140,7 +140,7 @@ impl Builder {
 
     /// What each instance may use.
     pub fn limits(mut self, limits: Limits) -> Self {
-        self.limits = limits;
+        self.limits = Some(limits);
         self
     }
 
@@ -188,11 +188,14 @@ impl Builder {
             .and_then(StateBackendPre::new)
             .map_err(|error| BuildError::Link(format!("{error:#}")))?;
         let resolved = Resolved::load(&self.settings).ok();
-        let mut limits = self.limits;
-        if let Some(settings) = &resolved {
-            // A call may wait for a lock as long as the settings say, and still has requests to send.
-            limits.call = limits.call.max(settings.lock.wait + settings.request_timeout * 4);
-        }
+        let limits = self.limits.unwrap_or_else(|| {
+            let mut limits = Limits::default();
+            if let Some(settings) = &resolved {
+                // A call may wait for a lock as long as the settings say, and still has requests to send.
+                limits.call = limits.call.max(settings.lock.wait + settings.request_timeout * 4);
+            }
+            limits
+        });
         let allowed = resolved.as_ref().map(Destination::new);
         Ok(Plugin(Arc::new(Shared {
             pre,

@@ -9,6 +9,9 @@ use crate::settings::{PREFIX, Settings};
 /// The text of an answer that may be quoted, in characters.
 const LONGEST_QUOTE: usize = 500;
 
+/// What the message of such a write begins with.
+pub(crate) const OUTCOME_UNKNOWN: &str = "a write was sent and its outcome is unknown: ";
+
 /// What to do about a write whose outcome is unknown.
 const LOOK_FIRST: &str = "look at what is stored before writing again";
 
@@ -184,7 +187,7 @@ pub(crate) fn may_be_too_old(error: &Error) -> bool {
 pub(crate) fn outcome_unknown(error: Error) -> Error {
     Error {
         kind: ErrorKind::OutcomeUnknown,
-        message: format!("a write was sent and its outcome is unknown: {}", error.message),
+        message: format!("{OUTCOME_UNKNOWN}{}", error.message),
         hint: Some(LOOK_FIRST.to_owned()),
         server: error.server,
     }

@@ -15,6 +15,7 @@ pub(crate) mod version;
 
 pub use client::Client;
 pub(crate) use client::Stage;
+pub(crate) use explain::OUTCOME_UNKNOWN;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::text;

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Layout, Look, StateRead, Statement, code};
+use crate::clickhouse::{Client, Layout, Look, OUTCOME_UNKNOWN, StateRead, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
 use crate::lock::machine::{Action, Event, Machine, Obstacle};
@@ -227,17 +227,16 @@ impl<'a> Locks<'a> {
     }
 }
 
-/// An insert of a lock row is no write of a state: what failed is that the lock was taken.
+/// An insert of a lock row is no write of a state: of that the outcome is known.
 fn not_taken(state_id: &str, error: Error) -> Error {
-    let kind = match error.kind {
-        ErrorKind::OutcomeUnknown => ErrorKind::Unreachable,
-        kind => kind,
-    };
-    let hint = error.hint.filter(|_| error.kind != ErrorKind::OutcomeUnknown);
+    if error.kind != ErrorKind::OutcomeUnknown {
+        return error;
+    }
+    let cause = error.message.strip_prefix(OUTCOME_UNKNOWN).unwrap_or(&error.message);
     Error {
-        kind,
-        message: format!("the lock of state id {state_id:?} was not taken, and nothing was written: {}", error.message),
-        hint: hint.or_else(|| Some("try again".to_owned())),
+        kind: ErrorKind::Unreachable,
+        message: format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}"),
+        hint: Some("try again; if it stays so, meltano-state check finds out why".to_owned()),
         server: error.server,
     }
 }

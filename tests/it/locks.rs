@@ -314,7 +314,6 @@ async fn a_lock_inserted_behind_a_proxy_that_says_it_was_not_is_taken_back() {
         let mut store =
             instance_over(faults().when(|request| request.contains("NOT EXISTS"), refusing), &sandbox).await;
         let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
-        assert!(error.message.contains("nothing was written"), "{error}");
         assert_ne!(error.kind, ErrorKind::OutcomeUnknown, "{status}");
     }
     assert_eq!(sandbox.lock_rows(), "");

@@ -105,13 +105,7 @@ fn a_proxy_answers_for_the_server() {
         &[listed("the answer is not ClickHouse's"), "login", "proxy"],
     );
     let set = ["set", "a", "{\"singer_state\":{}}"];
-    check_error(
-        &uri_at(server.address),
-        &[],
-        &set,
-        "outcome-unknown",
-        &[listed("its outcome is unknown"), "not ClickHouse's"],
-    );
+    check_error(&uri_at(server.address), &[], &set, "unreachable", &["nothing was written", "not ClickHouse's"]);
     const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
     check_step(&uri_at(Server::answering(PLAIN).address), &[], "http", &["not ClickHouse's", "hi"]);
     const HTTPS: &str = "HTTP/1.1 400 Bad Request\r\nContent-Length: 54\r\n\r\n\
