@@ -16,6 +16,16 @@ pub(crate) fn cargo() -> Command {
     let program = env::var_os("CARGO").unwrap_or_else(|| OsString::from("cargo"));
     let mut command = Command::new(program);
     command.current_dir(root());
+    // What `cargo run` says of this program would make some crates be built anew each time that cargo is run from a
+    // shell instead.
+    for (name, _) in env::vars_os() {
+        let of_this_program = name.to_str().is_some_and(|name| {
+            name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_") || name == "CARGO_CRATE_NAME"
+        });
+        if of_this_program {
+            command.env_remove(name);
+        }
+    }
     command
 }
 
