@@ -130,11 +130,16 @@ impl<'a> Store<'a> {
     /// Writes over the version that was read, and reads again if that is no longer the newest: then either the lock is
     /// lost, or somebody who takes none has written.
     fn write_held(&self, lock: &Lock, write: Write, mut reading: Reading) -> Result<(), Error> {
+        let mut tried = None;
         for _ in 0..WRITE_ATTEMPTS {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
             let seen = version(&reading)?;
+            if tried.as_ref() == Some(&seen) {
+                // Neither the lock nor the state stood in the way: the lock's age did.
+                return Err(lock.too_old());
+            }
             let written = match reading.state {
                 Some(row) if write.merge => {
                     let merged = merge_partial(write.state, record::stored(lock.state_id(), row)?)?;
@@ -146,9 +151,7 @@ impl<'a> Store<'a> {
                 return Ok(());
             }
             reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
-            if version(&reading)? == seen {
-                return Err(lock.too_old());
-            }
+            tried = Some(seen);
         }
         Err(Error::new(
             ErrorKind::LockLost,

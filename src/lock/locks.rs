@@ -72,8 +72,8 @@ impl<'a> Locks<'a> {
                 Action::Insert => self.insert(state_id, wanted),
                 Action::Read => match self.read(state_id, limits.stale, wanted.state) {
                     Ok(reading) => {
-                        last = reading.clone();
-                        Event::Read(reading)
+                        last = reading;
+                        Event::Read(last.without_state())
                     }
                     Err(error) => Event::Failed(error),
                 },

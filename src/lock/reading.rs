@@ -69,6 +69,11 @@ impl Reading {
         Self { rows, ordered, state: None }
     }
 
+    /// The rows alone, without a copy of what may be a large state.
+    pub(crate) fn without_state(&self) -> Self {
+        Self { rows: self.rows.clone(), ordered: self.ordered, state: None }
+    }
+
     /// The live row that counts.
     #[must_use]
     pub fn holder(&self) -> Option<&LockRow> {

@@ -287,7 +287,9 @@ async fn a_lock_taken_away_before_the_write_is_noticed_and_nothing_is_written() 
     };
     let update = state("a", Some("{\"after\":1}"), None);
     let (updated, ()) = tokio::join!(store.update(&update), thief);
-    assert_eq!(component_error(updated).kind, ErrorKind::LockLost);
+    let error = component_error(updated);
+    assert_eq!(error.kind, ErrorKind::LockLost);
+    assert!(error.message.contains("was lost"), "{error}");
     assert_eq!(store.get("a").await.unwrap(), Some(before));
     assert_eq!(sandbox.lock_rows(), "a\tthief\n");
 }
