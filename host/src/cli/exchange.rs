@@ -50,7 +50,8 @@ pub(super) fn parse(text: &str) -> Result<Vec<State>, Vec<Fault>> {
     let parsed = entries.deserialize(&mut json).and_then(|()| json.end());
     if let Err(error) = parsed {
         let (line, column) = (error.line(), error.column());
-        let reason = format!("{}cannot be read: {error}", if entries.open.is_some() { "" } else { "the file " });
+        let what = if entries.open.is_some() { "" } else { "the file " };
+        let reason = format!("{what}cannot be read: {}", without_place(&error.to_string()));
         return Err(vec![Fault { state_id: entries.open, line, column, reason }]);
     }
     let mut states = Vec::with_capacity(entries.found.len());
@@ -93,7 +94,9 @@ fn state<'a>(id: &str, value: &'a RawValue) -> Result<State, (&'a RawValue, Stri
             return Err((part, format!("has two members {name:?}")));
         }
         if part.get() != "null" {
-            check_object(part.get()).map_err(|reason| (*part, format!("has a {name} part that cannot be used: {reason}")))?;
+            check_object(part.get()).map_err(|reason| {
+                (*part, format!("has a {name} part that cannot be used: {}", without_place(&reason)))
+            })?;
             *text = Some(part.get().to_owned());
         }
     }
@@ -103,6 +106,11 @@ fn state<'a>(id: &str, value: &'a RawValue) -> Result<State, (&'a RawValue, Stri
         return Err((value, format!("holds {size} bytes, more than the {most} MiB that a state may")));
     }
     Ok(state)
+}
+
+/// What is wrong without where it is, which is said otherwise, or counted from the beginning of a part.
+fn without_place(reason: &str) -> &str {
+    reason.rsplit_once(" at line ").map_or(reason, |(reason, _)| reason)
 }
 
 /// The members of an object, and while it is read the key of the one that is being read.
@@ -192,7 +200,10 @@ mod tests {
         refused("[]", &["line 1, column 0: the file cannot be read: invalid type: sequence"]);
         refused("{\"a\": {}", &["the file cannot be read"]);
         refused("{\"a\": {}} {}", &["line 1, column 11: the file cannot be read: trailing"]);
-        refused("{\"ok\": {},\n\"é\": {\"completed\": {\"n\": NaN}}}", &["line 2, column 26: the entry \"é\" cannot be read"]);
+        refused(
+            "{\"ok\": {},\n\"é\": {\"completed\": {\"n\": NaN}}}",
+            &["line 2, column 27: the entry \"é\" cannot be read: expected value"],
+        );
         refused(
             "{\"a\": 1,\n \"b\": {\"completed\": []},\n  \"c\": {\"singer_state\": {}}, \"a\": {},\n\"\": {}}",
             &[

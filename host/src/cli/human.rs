@@ -26,8 +26,7 @@ pub(super) fn age(age: Duration) -> String {
 
 /// A time in UTC, from milliseconds since 1970.
 pub(super) fn time(milliseconds: i64) -> String {
-    Timestamp::from_millisecond(milliseconds)
-        .map_or_else(|_| milliseconds.to_string(), |time| format!("{time:.3}"))
+    Timestamp::from_millisecond(milliseconds).map_or_else(|_| milliseconds.to_string(), |time| format!("{time:.3}"))
 }
 
 #[cfg(test)]

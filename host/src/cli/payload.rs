@@ -68,7 +68,8 @@ mod tests {
         assert_eq!(check(" {\"a\": 1, \"singer_state\": null}\n"), Ok(()));
         refused("{}", "\"singer_state\", but no keys");
         refused("{\"bookmarks\": {}, \"x\": 1}", "\"singer_state\", but \"bookmarks\", \"x\"");
-        for text in ["", "{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"] {
+        for text in ["", "{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"]
+        {
             refused(text, "cannot be used");
         }
     }

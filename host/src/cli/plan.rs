@@ -152,7 +152,8 @@ mod tests {
         let was = "(complete and partial, 2.0 KiB, 2 min old)";
         let text = format!("replace the state of a\\n {was}\n  + .completed.m: 2\n  - .partial.p: 1");
         check(Some(&both), Some(&two), true, &text);
-        let text = "remove the state of a\\n (unreadable, 2.0 KiB, 2 min old)\n  - what is stored, 2.0 KiB: it is no JSON";
+        let text =
+            "remove the state of a\\n (unreadable, 2.0 KiB, 2 min old)\n  - what is stored, 2.0 KiB: it is no JSON";
         check(Some(&broken), None, true, text);
     }
 }

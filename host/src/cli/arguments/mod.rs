@@ -8,8 +8,8 @@ use clap::builder::{OsStringValueParser, TypedValueParser as _};
 use clap::{Args, Parser, ValueEnum};
 
 pub(super) use verb::{
-    Clear, Consent, Copy, Edit, Export, Get, Given, History, Import, List, LockVerb, Merge, MergeSource, Restore, Set,
-    Unlock, Verb,
+    Clear, Consent, Copy, Edit, Export, Get, History, Import, List, LockVerb, Merge, MergeSource, Restore, Set, Unlock,
+    Verb,
 };
 
 /// Look at, change and remove the state of Meltano pipelines in ClickHouse.

@@ -7,9 +7,9 @@ use crate::cli::arguments::History;
 use crate::cli::call::Call;
 use crate::cli::changes::{self, Change};
 use crate::cli::failure::Failure;
+use crate::cli::human;
 use crate::cli::output::{self, Items};
 use crate::cli::stored::{self, Parts, Summary};
-use crate::cli::human;
 
 /// How many changed paths a line names.
 const NAMED: usize = 3;
@@ -70,8 +70,7 @@ fn text(entry: &Entry, version: &Version, is_oldest: bool, diff: bool) -> String
         None => "cannot be compared".to_owned(),
     };
     let (number, time) = (entry.updated_at.to_string(), human::time(entry.updated_at));
-    let mut text =
-        columns(&number, &time, Parts::of(&entry.content).name(), &human::size(entry.size), &changed);
+    let mut text = columns(&number, &time, Parts::of(&entry.content).name(), &human::size(entry.size), &changed);
     for change in version.changes.iter().flatten().filter(|_| diff) {
         text.push_str(&format!("\n  {change}"));
     }

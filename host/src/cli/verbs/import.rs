@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use meltano_state_host::{Entry, State};
 use serde_json::json;
 
-use crate::cli::arguments::{Consent, Import};
+use crate::cli::arguments::Import;
 use crate::cli::call::Call;
 use crate::cli::exchange::{self, Fault};
 use crate::cli::failure::Failure;
@@ -125,7 +125,8 @@ impl<'a> Search<'a> {
             }
         };
         self.last = page.last().map(|entry| entry.state_id.clone());
-        let mut stored: BTreeMap<String, Entry> = page.into_iter().map(|entry| (entry.state_id.clone(), entry)).collect();
+        let mut stored: BTreeMap<String, Entry> =
+            page.into_iter().map(|entry| (entry.state_id.clone(), entry)).collect();
         Ok(Some(passed.into_values().map(|state| (state, stored.remove(&state.state_id))).collect()))
     }
 }

@@ -7,9 +7,9 @@ use serde_json::Value;
 use crate::cli::arguments::{Format, List};
 use crate::cli::call::Call;
 use crate::cli::failure::Failure;
+use crate::cli::human;
 use crate::cli::output::{self, Items};
 use crate::cli::stored::{Parts, Summary};
-use crate::cli::human;
 
 pub(in crate::cli) async fn list(call: &mut Call, list: List) -> Result<(), Failure> {
     if list.long {
