@@ -25,3 +25,4 @@ mod server;
 mod sim;
 mod surface;
 mod users;
+mod verbs;
