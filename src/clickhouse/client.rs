@@ -255,7 +255,10 @@ impl Stage {
                 Self::Connection
             }
             TransportErrorKind::Tls => Self::Tls,
-            TransportErrorKind::TimedOut | TransportErrorKind::Lost | TransportErrorKind::BadAnswer => Self::Answer,
+            TransportErrorKind::TimedOut
+            | TransportErrorKind::Lost
+            | TransportErrorKind::BadAnswer
+            | TransportErrorKind::TooLarge => Self::Answer,
         }
     }
 }

@@ -4,14 +4,18 @@
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
 
 mod authority;
+mod bulk;
 mod cases;
 mod check;
 mod cli;
 mod config;
 mod connections;
 mod contract;
+mod copies;
 mod creation;
+mod exactness;
 mod forwarder;
+mod history;
 mod host;
 mod lock_commands;
 mod locks;
