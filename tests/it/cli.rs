@@ -157,7 +157,6 @@ fn failures_have_codes_and_hints_and_leave_stdout_clean() {
     }
     check_fails(&sandbox, &["set", "a", "--input-file", "/no/such/file"], 2, &["error:", "/no/such/file"]);
     check_fails(&sandbox, &["nonsense"], 2, &["error:"]);
-    check_fails(&sandbox, &["clear", "a"], 2, &["--force"]);
     check_fails(&sandbox, &["--uri", "clickhouse://u:p@127.0.0.1:1/d", "list"], 1, &["error:", "127.0.0.1:1", "hint:"]);
     check_fails(
         &sandbox,

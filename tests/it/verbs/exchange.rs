@@ -129,7 +129,7 @@ fn a_faulty_file_changes_nothing_and_the_entry_is_named() {
         ("", "line 1"),
         ("[]", "the file cannot be read"),
         ("{\"ok\":{\"completed\":{\"n\":2}}", "the file cannot be read"),
-        (&format!("{{{good} \"bad\": {{\"completed\": {{\"n\": NaN}}}}}}"), "line 2, column 31: the entry \"bad\""),
+        (&format!("{{{good} \"bad\": {{\"completed\": {{\"n\": NaN}}}}}}"), "line 2, column 29: the entry \"bad\""),
         (
             &format!("{{{good} \"bad\": {{\"completed\": []}}}}"),
             "line 2, column 23: the entry \"bad\" has a completed part",

@@ -54,7 +54,13 @@ fn each_version_tells_what_changed() {
     assert_eq!(all[1]["changes"], json!([{"path": ".partial.singer_state.p", "new": 5}]));
     assert_eq!(all[2]["changes"], Value::Null);
     for limit in 1..=4 {
-        assert_eq!(versions(&sandbox, &["--limit", &limit.to_string()]), all[..limit.min(3)]);
+        let some = versions(&sandbox, &["--limit", &limit.to_string()]);
+        // All but the age.
+        let told = |versions: &[Value]| {
+            let told = |version: &Value| (version["version"].clone(), version["changes"].clone());
+            versions.iter().map(told).collect::<Vec<_>>()
+        };
+        assert_eq!(told(&some), told(&all[..limit.min(3)]));
     }
     assert_eq!(kept(&sandbox, &["history", "nothing"]).stdout, "");
 }

@@ -13,7 +13,7 @@ fn mixed() -> Sandbox {
     merge(&sandbox, "b:partial", "\"m\":2");
     set(&sandbox, "c:both", 1);
     merge(&sandbox, "c:both", "\"m\":2");
-    insert(&sandbox, "d:empty", "NULL", "'{}'");
+    insert(&sandbox, "d:empty", "NULL", "'{ }'");
     insert(&sandbox, "e:nan", "'{\"n\": NaN}'", "'{\"p\":1}'");
     insert(&sandbox, "f:bytes", "unhex('7BFF7D')", "NULL");
     sandbox

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{ok, ready, set};
+use super::{insert, ok, ready, set};
 use crate::cli::{check_fails, meltano_state, run};
 use crate::sandbox::Sandbox;
 
@@ -43,10 +43,8 @@ fn empty_variables_are_not_set() {
 #[test]
 fn limits_are_raised_by_what_their_errors_name() {
     let sandbox = ready();
-    sandbox.sql(
-        "INSERT INTO {}.state (state_id, completed_state) \
-         SELECT 'large', '{\"singer_state\":\"' || repeat('x', 3000000) || '\"}'",
-    );
+    let xs = "repeat('x', 1000000)";
+    insert(&sandbox, "large", &format!("'{{\"singer_state\":\"' || {xs} || {xs} || {xs} || '\"}}'"), "NULL");
     let get = |flags: &[&str]| run(&sandbox, &[flags, &["get", "large"]].concat());
     let response = get(&["--max-response-mib", "2"]);
     assert_eq!(response.code, 1);
