@@ -6,7 +6,7 @@ use super::failure::Failure;
 use super::output;
 
 /// How many lines of what will be lost a person reads before the question.
-const SHOWN: usize = 20;
+pub(super) const SHOWN: u32 = 20;
 
 /// Asks whether to do `action`, such as "remove the state of a". Without a terminal nobody can answer, so `--force` is
 /// needed. An error unless the answer is yes.
@@ -19,11 +19,12 @@ pub(super) fn ask(action: &str, lost: &[String]) -> Result<(), Failure> {
     }
     let mut answer = String::new();
     let mut stderr = io::stderr();
+    let shown = SHOWN as usize;
     let mut asked = || {
-        for line in lost.iter().take(SHOWN) {
+        for line in lost.iter().take(shown) {
             writeln!(stderr, "{}", output::visible(line))?;
         }
-        if let Some(more @ 1..) = lost.len().checked_sub(SHOWN) {
+        if let Some(more @ 1..) = lost.len().checked_sub(shown) {
             writeln!(stderr, "  … and {more} more; --dry-run shows all")?;
         }
         write!(stderr, "This will {}. Go on? [y/N] ", output::visible(action))?;

@@ -208,9 +208,9 @@ mod tests {
             "{\"a\": 1,\n \"b\": {\"completed\": []},\n  \"c\": {\"singer_state\": {}}, \"a\": {},\n\"\": {}}",
             &[
                 "line 1, column 7: the entry \"a\" is no object",
-                "line 2, column 20: the entry \"b\" has a completed part",
+                "line 2, column 21: the entry \"b\" has a completed part",
                 "line 3, column 25: the entry \"c\" has the member \"singer_state\"",
-                "line 3, column 34: the entry \"a\" stands in the file twice, first on line 1",
+                "line 3, column 35: the entry \"a\" stands in the file twice, first on line 1",
                 "line 4, column 5: the entry \"\" has an empty id",
             ],
         );

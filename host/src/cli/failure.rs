@@ -64,7 +64,7 @@ impl Failure {
 
     /// The same with one more hint.
     pub(super) fn and_hint(mut self, hint: &str) -> Self {
-        self.hint = Some(self.hint.map_or_else(|| hint.to_owned(), |first| format!("{first}\nhint: {hint}")));
+        self.hint = Some(self.hint.map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}")));
         self
     }
 

@@ -1,6 +1,6 @@
 //! A state that the user gives by hand.
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
@@ -12,6 +12,9 @@ use super::failure::Failure;
 
 const KEY: &str = "singer_state";
 const FORM: &str = "give a JSON object such as {\"singer_state\": {\"bookmarks\": {}}}";
+
+/// How many keys of a state that lacks this one are named.
+const NAMED: usize = 5;
 
 /// The text of a state, given itself or as a file, checked.
 pub(super) fn read(json: Option<&str>, file: Option<&Path>) -> Result<String, Failure> {
@@ -42,15 +45,17 @@ pub(super) fn read_file(file: &Path) -> Result<String, Failure> {
 /// What Meltano asks of such a state, and what is needed to store it.
 pub(super) fn check(text: &str) -> Result<(), String> {
     check_object(text).map_err(|reason| format!("the state cannot be used: {reason}"))?;
-    let members: std::collections::BTreeMap<String, IgnoredAny> =
-        serde_json::from_str(text).map_err(|error| error.to_string())?;
+    let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if members.contains_key(KEY) {
         return Ok(());
     }
-    let found: BTreeSet<String> = members.into_keys().map(|key| format!("{key:?}")).take(5).collect();
-    let found: Vec<String> = found.into_iter().collect();
-    let found = if found.is_empty() { "no keys".to_owned() } else { found.join(", ") };
-    Err(format!("the state has no top-level key \"{KEY}\", but {found}"))
+    if members.is_empty() {
+        return Err(format!(
+            "the state has no top-level key \"{KEY}\": {{}} is what get prints where there is no state"
+        ));
+    }
+    let found: Vec<String> = members.keys().take(NAMED).map(|key| format!("{key:?}")).collect();
+    Err(format!("the state has no top-level key \"{KEY}\", but {}", found.join(", ")))
 }
 
 #[cfg(test)]
@@ -66,7 +71,7 @@ mod tests {
     fn what_is_a_state() {
         assert_eq!(check("{\"singer_state\": {}}"), Ok(()));
         assert_eq!(check(" {\"a\": 1, \"singer_state\": null}\n"), Ok(()));
-        refused("{}", "\"singer_state\", but no keys");
+        refused("{}", "where there is no state");
         refused("{\"bookmarks\": {}, \"x\": 1}", "\"singer_state\", but \"bookmarks\", \"x\"");
         for text in ["", "{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"]
         {

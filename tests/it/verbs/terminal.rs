@@ -48,7 +48,7 @@ fn only_a_yes_goes_on_and_what_is_lost_is_named() {
     let cases: &[(&[&str], &[&str])] = &[
         (&["set", "a", state], &["replace the state of a (complete and partial, 48 B", ".n: 1 → 2", "- .partial"]),
         (&["clear", "a"], &["remove the state of a", "- .completed.singer_state.n: 1"]),
-        (&["clear", "--all"], &["remove ALL states, 1 of them", "  a"]),
+        (&["clear", "--all"], &["remove ALL states, 1 of them", "  a (complete and partial, 48 B"]),
         (&["import", file.path().to_str().unwrap()], &["replace 1 of the stored states", "  replace the state of a"]),
         (&["unlock", "b"], &["remove the lock of b", "somebody"]),
     ];

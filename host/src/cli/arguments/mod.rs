@@ -120,12 +120,20 @@ fn setting(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use meltano_state_host::Limits;
 
     use super::*;
 
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn limits_are_those_of_the_library() {
+        let global = Arguments::try_parse_from(["meltano-state", "list"]).unwrap().global;
+        let limits = Limits::default();
+        assert_eq!((global.max_response_mib << 20, global.max_memory_mib << 20), (limits.response, limits.memory));
     }
 
     fn check(line: &str, accepted: bool) {

@@ -40,7 +40,15 @@ async fn all(call: &mut Call, consent: Consent) -> Result<(), Failure> {
     if !consent.force {
         let ids = call.run(async |instance| instance.get_state_ids(None).await).await?;
         if !ids.is_empty() {
-            let lost: Vec<String> = ids.iter().map(|id| format!("  {}", output::name(id))).collect();
+            // More of them are not shown.
+            let first = call.run(async |instance| instance.get_all(None, None, Some(consent::SHOWN)).await).await?;
+            let described = first.iter().map(|entry| stored::describe(entry));
+            let described = described.map(Some).chain(std::iter::repeat(None));
+            let lost = ids.iter().zip(described).map(|(id, description)| {
+                let description = description.map(|text| format!(" ({text})")).unwrap_or_default();
+                format!("  {}{description}", output::name(id))
+            });
+            let lost: Vec<String> = lost.collect();
             consent::ask(&format!("remove ALL states, {} of them, also those that are locked", ids.len()), &lost)?;
         }
     }
