@@ -44,6 +44,9 @@ pub(super) fn read_file(file: &Path) -> Result<String, Failure> {
 
 /// What Meltano asks of such a state, and what is needed to store it.
 pub(super) fn check(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("the state that was given is an empty text".to_owned());
+    }
     check_object(text).map_err(|reason| format!("the state cannot be used: {reason}"))?;
     let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).map_err(|error| error.to_string())?;
     if members.contains_key(KEY) {
@@ -73,8 +76,8 @@ mod tests {
         assert_eq!(check(" {\"a\": 1, \"singer_state\": null}\n"), Ok(()));
         refused("{}", "where there is no state");
         refused("{\"bookmarks\": {}, \"x\": 1}", "\"singer_state\", but \"bookmarks\", \"x\"");
-        for text in ["", "{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"]
-        {
+        refused("", "empty text");
+        for text in ["{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"] {
             refused(text, "cannot be used");
         }
     }

@@ -42,7 +42,7 @@ async fn all(call: &mut Call, consent: Consent) -> Result<(), Failure> {
         if !ids.is_empty() {
             // More of them are not shown.
             let first = call.run(async |instance| instance.get_all(None, None, Some(consent::SHOWN)).await).await?;
-            let described = first.iter().map(|entry| stored::describe(entry));
+            let described = first.iter().map(stored::describe);
             let described = described.map(Some).chain(std::iter::repeat(None));
             let lost = ids.iter().zip(described).map(|(id, description)| {
                 let description = description.map(|text| format!(" ({text})")).unwrap_or_default();
