@@ -32,10 +32,12 @@ struct Stage {
 }
 
 pub(crate) fn run(_: &Args) -> Result<()> {
+    // The server is this program too, which cargo may write anew while it builds.
+    let server = Server::choose()?;
     eprintln!("building the component and the host …");
     let Artifacts { component, program } = build::build(true)?;
     let directory = tempfile::tempdir().context("cannot make a directory for the demo")?;
-    let stage = Stage { program, server: Server::choose()?, directory };
+    let stage = Stage { program, server, directory };
     println!("component  {}", component.display());
     match &stage.server.embedded {
         Some(server) => println!("server     ClickHouse {} at {}", server.version()?, server.url()),
