@@ -166,7 +166,7 @@ mod tests {
             "q1",
         )
         .unwrap_err();
-        let server = error.server.unwrap();
+        let server = error.server.as_ref().unwrap();
         assert_eq!((server.code, server.name.as_str(), server.query_id.as_deref()), (60, "UNKNOWN_TABLE", Some("q1")));
     }
 

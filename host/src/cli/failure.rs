@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use meltano_state_host::{BuildError, CallError, ErrorKind, ServerError, SettingsError, TlsError};
+use meltano_state_host::{BuildError, CallError, Details, ErrorKind, ServerError, SettingsError, TlsError};
 use serde_json::{Value, json};
 
 /// The exit code for anything that went wrong with a usable command.
@@ -75,20 +75,18 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
         match error {
-            CallError::Error(error) => Self {
-                kind: error.kind.name(),
-                message,
-                hint: error.hint,
-                server: error.server.map(Box::new),
-                exit_code: match error.kind {
+            CallError::Error(error) => {
+                let Details { kind, hint, server, .. } = error.into_details();
+                let exit_code = match kind {
                     ErrorKind::Locked => LOCKED,
                     ErrorKind::MissingSetting
                     | ErrorKind::InvalidSetting
                     | ErrorKind::InvalidArgument
                     | ErrorKind::InvalidState => UNUSABLE,
                     _ => FAILED,
-                },
-            },
+                };
+                Self { kind: kind.name(), message, hint, server: server.map(Box::new), exit_code }
+            }
             CallError::TimedOut(_) => {
                 let hint = "a change may or may not have been made: look at the state before you repeat the command";
                 Self::new("timed-out", FAILED, message, Some(hint.to_owned()))
