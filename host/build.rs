@@ -51,7 +51,9 @@ fn compile_guest(root: &Path, target_directory: &Path) -> Result<Vec<u8>> {
     let mut cargo = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     cargo
         .current_dir(root)
-        .args(["build", "--lib", "--package", GUEST, "--profile", PROFILE, "--target", TARGET])
+        .args(["rustc", "--lib", "--package", GUEST, "--profile", PROFILE, "--target", TARGET])
+        // With the library for Rust beside it, cargo would leave out the optimisation at link time.
+        .args(["--crate-type", "cdylib"])
         .arg("--target-dir")
         .arg(target_directory);
     for (name, _) in env::vars_os() {
