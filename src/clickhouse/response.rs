@@ -41,8 +41,8 @@ impl Answer {
         let Some(lines) = self.body.strip_suffix(b"\n") else {
             return if self.body.is_empty() { Ok(Vec::new()) } else { Err(incomplete()) };
         };
-        let fields = |line: &[u8]| line.split(|byte| *byte == b'\t').map(tsv::unescape).collect();
-        Ok(lines.split(|byte| *byte == b'\n').map(fields).collect())
+        let fields = |line| tsv::split(line, b'\t').map(tsv::unescape).collect();
+        Ok(tsv::split(lines, b'\n').map(fields).collect())
     }
 }
 
