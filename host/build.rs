@@ -57,7 +57,9 @@ fn compile_guest(root: &Path, target_directory: &Path) -> Result<Vec<u8>> {
         // With the library for Rust beside it, cargo would leave out the optimisation at link time.
         .args(["--crate-type", "cdylib"])
         .arg("--target-dir")
-        .arg(target_directory);
+        .arg(target_directory)
+        // Numbers that the linker filled in take the bytes that they need, not the five of the longest.
+        .args(["--", "-C", "link-arg=--compress-relocations"]);
     for (name, _) in env::vars_os() {
         if changes_the_guest(&name) {
             cargo.env_remove(name);
