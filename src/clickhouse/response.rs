@@ -18,7 +18,11 @@ impl Answer {
     /// # Errors
     /// [`ErrorKind::Protocol`] if the last line is cut short or a line has another number of fields.
     pub fn rows<const N: usize>(&self) -> Result<Vec<[Option<Vec<u8>>; N]>, Error> {
-        self.fields()?.into_iter().map(|fields| fields.try_into().map_err(|_| incomplete())).collect()
+        let mut rows = Vec::new();
+        for fields in self.fields()? {
+            rows.push(fields.try_into().map_err(|_| incomplete())?);
+        }
+        Ok(rows)
     }
 
     /// The rows of a result that is all text and never NULL, such as what the server says of itself.
