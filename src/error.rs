@@ -1,6 +1,7 @@
 //! The one error type of the backend.
 
 use std::fmt;
+use std::ops::{Deref, DerefMut};
 
 /// What kind of failure an [`Error`] is: what a caller may branch on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -79,8 +80,14 @@ pub struct ServerError {
 }
 
 /// Why a call failed. Its texts never hold a password.
+///
+/// All functions pass errors on and few look into them, so they are boxed: by value they made every function larger.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Error {
+pub struct Error(Box<Details>);
+
+/// What an [`Error`] says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Details {
     /// What to branch on.
     pub kind: ErrorKind,
     /// What happened, in a sentence.
@@ -94,7 +101,7 @@ pub struct Error {
 impl Error {
     /// An error without a hint.
     pub fn new(kind: ErrorKind, message: impl Into<String>) -> Self {
-        Self { kind, message: message.into(), hint: None, server: None }
+        Details { kind, message: message.into(), hint: None, server: None }.into()
     }
 
     /// The same error with a hint.
@@ -104,10 +111,36 @@ impl Error {
         self
     }
 
+    /// What it says, to be taken apart.
+    #[must_use]
+    pub fn into_details(self) -> Details {
+        *self.0
+    }
+
     /// The server's number for the failure, if the server reported it.
     #[must_use]
     pub fn code(&self) -> Option<i32> {
         self.server.as_ref().map(|server| server.code)
+    }
+}
+
+impl From<Details> for Error {
+    fn from(details: Details) -> Self {
+        Self(Box::new(details))
+    }
+}
+
+impl Deref for Error {
+    type Target = Details;
+
+    fn deref(&self) -> &Details {
+        &self.0
+    }
+}
+
+impl DerefMut for Error {
+    fn deref_mut(&mut self) -> &mut Details {
+        &mut self.0
     }
 }
 

@@ -29,4 +29,4 @@ pub mod state;
 pub mod store;
 pub mod uri;
 
-pub use error::{Error, ErrorKind, ServerError};
+pub use error::{Details, Error, ErrorKind, ServerError};

@@ -1,7 +1,7 @@
 //! `state_backend.uri`: `clickhouse://user:password@host:port/database?setting=value`.
 
 use percent_encoding::percent_decode_str;
-use url::{Host, Url};
+use url::{Host, ParseError, form_urlencoded};
 
 use crate::settings::Fault;
 
@@ -26,7 +26,8 @@ const ENCODE: &str = "percent-encode special characters in the user and the pass
 
 /// Takes a URI apart. No fault repeats the URI, since it may hold a password.
 pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
-    let uri = uri.trim();
+    // As in every URL, line breaks and tabs count for nothing.
+    let uri = &uri.trim().replace(['\t', '\n', '\r'], "");
     if uri.is_empty() {
         return Ok(UriParts::default());
     }
@@ -56,28 +57,16 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
     }
     check_escapes(rest).map_err(|()| fault("a % is not followed by two hexadecimal digits", ENCODE))?;
 
-    // The URL standard refuses credentials before an empty host, which means the default host here.
-    let (userinfo, address) = authority.rsplit_once('@').map_or(("", authority), |(u, a)| (u, a));
+    let (userinfo, address) = authority.rsplit_once('@').unwrap_or(("", authority));
     if !address.starts_with('[') && address.matches(':').count() > 1 {
         return Err(fault("the host has more than one colon", &format!("{BRACKETS}; in a password, : is %3A")));
     }
-    let host_given = !address.is_empty() && !address.starts_with(':');
-    let complete = if host_given {
-        format!("clickhouse://{rest}")
-    } else {
-        format!("clickhouse://{userinfo}@localhost{address}{tail}")
-    };
-
-    let url = Url::parse(&complete).map_err(|error| match error {
-        url::ParseError::InvalidPort => fault("the port is not a number from 1 to 65535", ENCODE),
-        url::ParseError::InvalidIpv6Address => fault("the host is no valid IPv6 address", BRACKETS),
-        error => fault(&format!("{error}"), ENCODE),
-    })?;
-    if url.port() == Some(0) {
-        return Err(fault("the port is not a number from 1 to 65535", ENCODE));
-    }
-    let path = url.path().trim_matches('/');
-    if path.contains('/') {
+    let (user, password) = userinfo.split_once(':').unwrap_or((userinfo, ""));
+    // The colons of an IPv6 address come before its closing bracket.
+    let (host, port) = address.rsplit_once(':').filter(|(_, port)| !port.contains(']')).unwrap_or((address, ""));
+    let (path, query) = tail.split_once('?').unwrap_or((tail, ""));
+    let database = path.trim_matches('/');
+    if database.contains('/') {
         return Err(fault(
             "the path names more than one database",
             "the path is the name of the database alone; a / within a name is written %2F",
@@ -91,18 +80,28 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
     };
     Ok(UriParts {
         secure,
-        host: match url.host() {
-            Some(Host::Domain(name)) if host_given => decode(name)?,
-            Some(Host::Ipv6(address)) => Some(address.to_string()),
-            Some(Host::Ipv4(address)) => Some(address.to_string()),
-            _ => None,
+        host: match Host::parse_opaque(host) {
+            Ok(Host::Domain(name)) => decode(&name)?,
+            Ok(Host::Ipv6(address)) => Some(address.to_string()),
+            Ok(Host::Ipv4(address)) => Some(address.to_string()),
+            Err(ParseError::InvalidIpv6Address) => return Err(fault("the host is no valid IPv6 address", BRACKETS)),
+            Err(error) => return Err(fault(&error.to_string(), ENCODE)),
         },
-        port: url.port(),
-        user: decode(url.username())?,
-        password: decode(url.password().unwrap_or_default())?,
-        database: decode(path)?,
-        query: url.query_pairs().into_owned().collect(),
+        port: parse_port(port).map_err(|()| fault("the port is not a number from 1 to 65535", ENCODE))?,
+        user: decode(user)?,
+        password: decode(password)?,
+        database: decode(database)?,
+        query: form_urlencoded::parse(query.as_bytes()).into_owned().collect(),
     })
+}
+
+/// The port, if one is given.
+fn parse_port(text: &str) -> Result<Option<u16>, ()> {
+    match text.parse() {
+        _ if text.is_empty() => Ok(None),
+        Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),
+        _ => Err(()),
+    }
 }
 
 /// Whether each `%` begins an escape.

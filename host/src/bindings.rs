@@ -5,7 +5,7 @@ use std::time::Duration;
 use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::lock::Acquire;
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
-use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
+use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError};
 
 use crate::lock::Holder;
 
@@ -90,16 +90,9 @@ impl From<&State> for wit::State {
 
 impl From<wit::Error> for Error {
     fn from(error: wit::Error) -> Self {
-        Self {
-            kind: error.kind.into(),
-            message: error.message,
-            hint: error.hint,
-            server: error.server.map(|server| ServerError {
-                code: server.code,
-                name: server.name,
-                query_id: server.query_id,
-            }),
-        }
+        let server =
+            error.server.map(|server| ServerError { code: server.code, name: server.name, query_id: server.query_id });
+        Details { kind: error.kind.into(), message: error.message, hint: error.hint, server }.into()
     }
 }
 

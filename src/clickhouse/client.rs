@@ -146,7 +146,11 @@ impl<'a> Client<'a> {
         let statement = Statement::new(Effect::Read, "SELECT 1, version() FORMAT TabSeparated");
         let Ok(answer) = self.carry_out(&statement) else { return error };
         let Ok([_, version]) = answer.only_row() else { return error };
-        if version::is_supported(&version) { error } else { version::unsupported(&version, error.server) }
+        if version::is_supported(&version) {
+            error
+        } else {
+            version::unsupported(&version, error.into_details().server)
+        }
     }
 
     /// Carries out a statement that needs the tables, and creates them if they do not exist.

@@ -1,7 +1,7 @@
 //! From a failure to the error that explains it: its kind and what to do about it.
 
 use crate::clickhouse::code;
-use crate::error::{Error, ErrorKind, ServerError};
+use crate::error::{Details, Error, ErrorKind, ServerError};
 use crate::ports::{TransportError, TransportErrorKind};
 use crate::seconds::Seconds;
 use crate::settings::{PREFIX, Settings};
@@ -64,7 +64,7 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
         }
         _ => (Server, None),
     };
-    Error { kind, message: quote(text), hint, server: Some(report) }
+    Details { kind, message: quote(text), hint, server: Some(report) }.into()
 }
 
 /// `… me: Not enough privileges. To execute this query, it's necessary to have the grant SELECT ON x.*. (…` names what is
@@ -189,13 +189,10 @@ pub(crate) fn may_be_too_old(error: &Error) -> bool {
 }
 
 /// The same failure for a write that may have been carried out.
-pub(crate) fn outcome_unknown(error: Error) -> Error {
-    Error {
-        kind: ErrorKind::OutcomeUnknown,
-        message: format!("{OUTCOME_UNKNOWN}{}", error.message),
-        hint: Some(LOOK_FIRST.to_owned()),
-        server: error.server,
-    }
+pub(crate) fn outcome_unknown(mut error: Error) -> Error {
+    error.kind = ErrorKind::OutcomeUnknown;
+    error.message.insert_str(0, OUTCOME_UNKNOWN);
+    error.with_hint(LOOK_FIRST)
 }
 
 /// The first part of a text from the outside, on one line.

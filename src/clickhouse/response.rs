@@ -18,7 +18,11 @@ impl Answer {
     /// # Errors
     /// [`ErrorKind::Protocol`] if the last line is cut short or a line has another number of fields.
     pub fn rows<const N: usize>(&self) -> Result<Vec<[Option<Vec<u8>>; N]>, Error> {
-        self.fields()?.into_iter().map(|fields| fields.try_into().map_err(|_| incomplete())).collect()
+        let mut rows = Vec::new();
+        for fields in self.fields()? {
+            rows.push(fields.try_into().map_err(|_| incomplete())?);
+        }
+        Ok(rows)
     }
 
     /// The rows of a result that is all text and never NULL, such as what the server says of itself.
@@ -41,8 +45,8 @@ impl Answer {
         let Some(lines) = self.body.strip_suffix(b"\n") else {
             return if self.body.is_empty() { Ok(Vec::new()) } else { Err(incomplete()) };
         };
-        let fields = |line: &[u8]| line.split(|byte| *byte == b'\t').map(tsv::unescape).collect();
-        Ok(lines.split(|byte| *byte == b'\n').map(fields).collect())
+        let fields = |line| tsv::split(line, b'\t').map(tsv::unescape).collect();
+        Ok(tsv::split(lines, b'\n').map(fields).collect())
     }
 }
 
@@ -166,7 +170,7 @@ mod tests {
             "q1",
         )
         .unwrap_err();
-        let server = error.server.unwrap();
+        let server = error.server.as_ref().unwrap();
         assert_eq!((server.code, server.name.as_str(), server.query_id.as_deref()), (60, "UNKNOWN_TABLE", Some("q1")));
     }
 

@@ -1,6 +1,6 @@
 //! Which servers are new enough.
 
-use crate::error::{Error, ErrorKind, ServerError};
+use crate::error::{Details, Error, ErrorKind, ServerError};
 
 /// The oldest supported version: the first with `DELETE FROM` ready for use.
 const OLDEST: (u32, u32) = (23, 3);
@@ -19,11 +19,8 @@ pub(crate) fn is_supported(version: &str) -> bool {
 pub(crate) fn unsupported(version: &str, server: Option<ServerError>) -> Error {
     let (major, minor) = OLDEST;
     let message = format!("the server is ClickHouse {version}; {major}.{minor} or later is needed");
-    Error {
-        server,
-        ..Error::new(ErrorKind::UnsupportedServer, message)
-            .with_hint(format!("use a server with ClickHouse {major}.{minor} or later"))
-    }
+    let hint = format!("use a server with ClickHouse {major}.{minor} or later");
+    Details { kind: ErrorKind::UnsupportedServer, message, hint: Some(hint), server }.into()
 }
 
 #[cfg(test)]

@@ -3,13 +3,14 @@
 use super::bindings::exports::meltano::state_backend::{diagnostics, locking};
 use super::bindings::meltano::state_backend::types as wit;
 use crate::diagnose::{Report, Status, Step};
-use crate::error::{Error, ErrorKind, ServerError};
+use crate::error::{Details, Error, ErrorKind, ServerError};
 use crate::lock::Holder;
 use crate::state::{Entry, RawState, State};
 
 impl From<Error> for wit::Error {
     fn from(error: Error) -> Self {
-        Self { kind: error.kind.into(), message: error.message, hint: error.hint, server: error.server.map(Into::into) }
+        let Details { kind, message, hint, server } = error.into_details();
+        Self { kind: kind.into(), message, hint, server: server.map(Into::into) }
     }
 }
 

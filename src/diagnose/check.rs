@@ -5,7 +5,7 @@ use super::report::{Finding, Report};
 use super::tables::{self, Existing};
 use super::{clock, layout, profile, replicas};
 use crate::clickhouse::{Client, Effect, Stage, Statement, version};
-use crate::error::{Error, ErrorKind};
+use crate::error::{Details, Error, ErrorKind};
 use crate::ports::{Ports, SettingsSource};
 use crate::settings::Settings;
 
@@ -108,7 +108,8 @@ pub(crate) fn refuse_other_tables(client: &Client) -> Result<(), Error> {
     if finding.status != super::Status::Failed {
         return Ok(());
     }
-    Err(Error { hint: finding.hint, ..Error::new(ErrorKind::SchemaMismatch, finding.found) })
+    let Finding { found, hint, .. } = finding;
+    Err(Details { kind: ErrorKind::SchemaMismatch, message: found, hint, server: None }.into())
 }
 
 /// Names as they stand in a statement, quoted where they have to be.
@@ -212,7 +213,7 @@ fn privileges(known: Result<Known, Error>, names: &Names, read_only: bool) -> Fi
             format!("not granted to the user directly, perhaps by a role: {}", privileges::list(&missing, "", "")),
             grants(&missing),
         ),
-        Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::skipped(error.message),
+        Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::skipped(error.into_details().message),
         Err(error) => error.into(),
     }
 }

@@ -1,6 +1,6 @@
 //! What a check found.
 
-use crate::error::Error;
+use crate::error::{Details, Error};
 
 /// The steps, in their order.
 const STEPS: [&str; 12] = [
@@ -125,6 +125,7 @@ impl Finding {
 /// The failure of a request.
 impl From<Error> for Finding {
     fn from(error: Error) -> Self {
-        Self { status: Status::Failed, found: error.message, hint: error.hint }
+        let Details { message, hint, .. } = error.into_details();
+        Self { status: Status::Failed, found: message, hint }
     }
 }

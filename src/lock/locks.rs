@@ -228,17 +228,14 @@ impl<'a> Locks<'a> {
 }
 
 /// An insert of a lock row is no write of a state: of that the outcome is known.
-fn not_taken(state_id: &str, error: Error) -> Error {
+fn not_taken(state_id: &str, mut error: Error) -> Error {
     if error.kind != ErrorKind::OutcomeUnknown {
         return error;
     }
     let cause = error.message.strip_prefix(OUTCOME_UNKNOWN).unwrap_or(&error.message);
-    Error {
-        kind: ErrorKind::Unreachable,
-        message: format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}"),
-        hint: Some("try again; if it stays so, meltano-state check finds out why".to_owned()),
-        server: error.server,
-    }
+    error.message = format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}");
+    error.kind = ErrorKind::Unreachable;
+    error.with_hint("try again; if it stays so, meltano-state check finds out why")
 }
 
 fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {

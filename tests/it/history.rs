@@ -32,7 +32,7 @@ async fn it_is_off_unless_it_is_turned_on() {
     for error in [component_error(store.versions("a", None, None).await), component_error(store.restore("a", 1).await)]
     {
         assert_eq!(error.kind, ErrorKind::InvalidArgument);
-        assert!(error.hint.unwrap().contains("history_days"));
+        assert!(error.hint.as_deref().unwrap().contains("history_days"));
     }
 }
 

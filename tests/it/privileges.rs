@@ -97,7 +97,7 @@ async fn a_missing_privilege_is_named() {
     let mut store = instance(&uri, &[]).await;
     let error = component_error(store.set(&state("a", None, Some("{\"x\":1}"))).await);
     assert_eq!(error.kind, ErrorKind::PermissionDenied);
-    assert!(error.hint.unwrap().contains("GRANT "), "{}", error.message);
+    assert!(error.hint.as_deref().unwrap().contains("GRANT "), "{}", error.message);
     assert!(error.server.is_some());
 }
 

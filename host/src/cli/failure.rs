@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, Write as _};
 
-use meltano_state_host::{BuildError, CallError, ErrorKind, Limit, ServerError, SettingsError, TlsError};
+use meltano_state_host::{BuildError, CallError, Details, ErrorKind, Limit, ServerError, SettingsError, TlsError};
 use serde_json::{Value, json};
 
 use super::arguments::{Format, MAX_MEMORY, MAX_RESPONSE};
@@ -111,20 +111,18 @@ impl From<CallError> for Failure {
     fn from(error: CallError) -> Self {
         let message = error.to_string();
         match error {
-            CallError::Error(error) => Self {
-                kind: error.kind.name(),
-                message,
-                hint: error.hint,
-                server: error.server.map(Box::new),
-                exit_code: match error.kind {
+            CallError::Error(error) => {
+                let Details { kind, hint, server, .. } = error.into_details();
+                let exit_code = match kind {
                     ErrorKind::Locked => LOCKED,
                     ErrorKind::MissingSetting
                     | ErrorKind::InvalidSetting
                     | ErrorKind::InvalidArgument
                     | ErrorKind::InvalidState => UNUSABLE,
                     _ => FAILED,
-                },
-            },
+                };
+                Self { kind: kind.name(), message, hint, server: server.map(Box::new), exit_code }
+            }
             CallError::TimedOut(_) => {
                 let hint = "a change may or may not have been made: look at the state before you repeat the command";
                 Self::new("timed-out", FAILED, message, Some(hint.to_owned()))
