@@ -6,6 +6,7 @@ compile_error!("xtask needs Linux or macOS; on Windows use WSL");
 mod bench;
 mod build;
 mod clickhouse;
+mod compose;
 mod demo;
 mod old_clickhouse;
 mod peers;
@@ -34,6 +35,7 @@ enum Task {
     Bench(bench::Args),
     Build(build::Args),
     Clickhouse(clickhouse::Args),
+    Compose(compose::Args),
     Demo(demo::Args),
     Test(test::Args),
     Wit(wit::Args),
@@ -44,6 +46,7 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::Build(args) => build::run(&args),
         Task::Clickhouse(args) => clickhouse::run(&args),
+        Task::Compose(args) => compose::run(&args),
         Task::Demo(args) => demo::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),
