@@ -11,6 +11,7 @@ mod config;
 mod connections;
 mod contract;
 mod creation;
+mod every_host;
 mod forwarder;
 mod host;
 mod lock_commands;

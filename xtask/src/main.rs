@@ -8,6 +8,7 @@ mod build;
 mod clickhouse;
 mod compose;
 mod demo;
+mod node;
 mod old_clickhouse;
 mod peers;
 mod progress;

@@ -28,7 +28,7 @@ impl bindings::Guest for Step {
     fn run(state_id: String) -> Result<u64, String> {
         let page = bookmark(&state_id)? + 1;
         // Here a real step would load the page. Only then does the bookmark move on, so that a step that fails is tried again.
-        let reached = json!({"singer_state": {"bookmarks": {"issues": {"page": page}}}});
+        let reached = json!({"singer_state": {"page": page}});
         let state = types::State { state_id, partial_state: Some(reached.to_string()), completed_state: None };
         store::update(&state).map_err(|error| error.message)?;
         Ok(page)
@@ -42,7 +42,7 @@ fn bookmark(state_id: &str) -> Result<u64, String> {
     let reached = state.and_then(|state| state.partial_state.or(state.completed_state));
     let Some(reached) = reached else { return Ok(0) };
     let reached: Value = serde_json::from_str(&reached).map_err(|error| error.to_string())?;
-    Ok(reached["singer_state"]["bookmarks"]["issues"]["page"].as_u64().unwrap_or(0))
+    Ok(reached["singer_state"]["page"].as_u64().unwrap_or(0))
 }
 
 bindings::export!(Step with_types_in bindings);

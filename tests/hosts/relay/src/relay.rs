@@ -35,11 +35,7 @@ impl Guest for Relay {
         store::get_raw(&state_id)
     }
 
-    fn get_all(
-        pattern: Option<String>,
-        after: Option<String>,
-        limit: Option<u32>,
-    ) -> Result<Vec<Entry>, Error> {
+    fn get_all(pattern: Option<String>, after: Option<String>, limit: Option<u32>) -> Result<Vec<Entry>, Error> {
         store::get_all(pattern.as_deref(), after.as_deref(), limit)
     }
 
@@ -71,8 +67,8 @@ impl Guest for Relay {
         store::copy(&source, &destination, keep_parts)
     }
 
-    fn move_(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
-        store::move_(&source, &destination, keep_parts)
+    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+        store::move_state(&source, &destination, keep_parts)
     }
 
     fn clear_all() -> Result<u64, Error> {
