@@ -16,6 +16,7 @@ mod forwarder;
 mod host;
 mod lock_commands;
 mod locks;
+mod metadata;
 mod network;
 mod old_server;
 mod peers;

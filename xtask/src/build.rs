@@ -7,9 +7,9 @@ use cargo_metadata::{Message, Metadata, PackageId};
 
 use crate::{toolchain, workspace};
 
-const HOST: &str = "meltano-state-host";
+pub(crate) const HOST: &str = "meltano-state-host";
 const HOST_PROGRAM: &str = "meltano-state";
-const COMPONENT: &str = "meltano_state_backend_clickhouse.wasm";
+pub(crate) const COMPONENT: &str = "meltano_state_backend_clickhouse.wasm";
 
 /// Build the component and the host that embeds it
 #[derive(clap::Args)]

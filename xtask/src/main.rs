@@ -12,11 +12,13 @@ mod node;
 mod old_clickhouse;
 mod peers;
 mod progress;
+mod reproduce;
 mod server;
 mod story;
 mod suite;
 mod test;
 mod toolchain;
+mod tree;
 mod wit;
 mod workspace;
 
@@ -38,6 +40,7 @@ enum Task {
     Clickhouse(clickhouse::Args),
     Compose(compose::Args),
     Demo(demo::Args),
+    Reproduce(reproduce::Args),
     Test(test::Args),
     Wit(wit::Args),
 }
@@ -49,6 +52,7 @@ fn main() -> ExitCode {
         Task::Clickhouse(args) => clickhouse::run(&args),
         Task::Compose(args) => compose::run(&args),
         Task::Demo(args) => demo::run(&args),
+        Task::Reproduce(args) => reproduce::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),
     };

@@ -8,7 +8,7 @@ use crate::{
     clickhouse::Embedded,
     node, old_clickhouse,
     peers::{self, Peers},
-    server,
+    reproduce, server,
     suite::Suite,
     toolchain, wit, workspace,
 };
@@ -85,6 +85,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         suite.skip(old_server, "apt offers no clickhouse-server 18.16.1; the tests use what one answered once");
     }
     suite.cargo_with(&variables, &format!("test --workspace{ignored}"))?;
+    if reproduce::can_check() {
+        suite.step("cargo xtask reproduce", reproduce::check)?;
+    } else {
+        suite.skip("cargo xtask reproduce", "the component was not built here");
+    }
     suite.finish();
     Ok(())
 }
