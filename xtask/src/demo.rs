@@ -30,7 +30,7 @@ struct Stage {
 
 pub(crate) fn run(_: &Args) -> Result<()> {
     eprintln!("building the component and the host …");
-    let Artifacts { component, program } = build::build(true)?;
+    let Artifacts { component, program, .. } = build::build(true)?;
     let stage = Stage { program, server: Server::choose()? };
     println!("component  {}", component.display());
     match &stage.server.embedded {

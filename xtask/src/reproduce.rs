@@ -7,11 +7,11 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
-use cargo_metadata::{Message, Metadata};
+use cargo_metadata::Metadata;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    build::{COMPONENT, HOST},
+    build::{self, COMPONENT},
     tree::{self, Files},
     workspace,
 };
@@ -19,14 +19,6 @@ use crate::{
 /// Build the component a second time at another place, and compare the bytes
 #[derive(clap::Args)]
 pub(crate) struct Args {}
-
-/// What the tests were built with.
-struct Built {
-    /// The host's build script, which makes the component.
-    script: PathBuf,
-    /// The component that it made.
-    component: PathBuf,
-}
 
 pub(crate) fn run(_: &Args) -> Result<()> {
     check()
@@ -40,7 +32,7 @@ pub(crate) fn can_check() -> bool {
 /// Fails if the copy's component differs, or tells where this machine keeps its files.
 pub(crate) fn check() -> Result<()> {
     let metadata = workspace::metadata()?;
-    let built = built()?;
+    let built = build::build(true)?;
     let component = read(&built.component)?;
     let directory = metadata.target_directory.join("reproduce");
     let again = make_again(&built.script, &metadata, directory.as_std_path())?;
@@ -55,33 +47,6 @@ pub(crate) fn check() -> Result<()> {
     let digest: String = Sha256::digest(&component).iter().map(|byte| format!("{byte:02x}")).collect();
     println!("sha256     {digest}, the same from two places");
     Ok(())
-}
-
-/// Builds what `cargo test --workspace` builds, which in `cargo xtask test` is there already.
-fn built() -> Result<Built> {
-    let mut cargo = workspace::cargo();
-    cargo.args(["test", "--workspace", "--no-run", "--quiet", "--message-format=json-render-diagnostics"]);
-    let output = cargo.output().context("cannot run cargo")?;
-    if !output.status.success() {
-        bail!("cargo test --no-run failed ({})\n{}", output.status, String::from_utf8_lossy(&output.stderr));
-    }
-    let (mut script, mut component) = (None, None);
-    for message in Message::parse_stream(output.stdout.as_slice()) {
-        match message.context("cannot read cargo's messages")? {
-            Message::CompilerArtifact(artifact)
-                if artifact.target.is_custom_build() && artifact.manifest_path.ends_with("host/Cargo.toml") =>
-            {
-                script = artifact.filenames.into_iter().next();
-            }
-            Message::BuildScriptExecuted(executed) if executed.out_dir.join(COMPONENT).exists() => {
-                component = Some(executed.out_dir.join(COMPONENT));
-            }
-            _ => {}
-        }
-    }
-    let script = script.with_context(|| format!("cargo reported no build script of {HOST}"))?;
-    let component = component.with_context(|| format!("the build script left no {COMPONENT}"))?;
-    Ok(Built { script: script.into(), component: component.into() })
 }
 
 /// Has the build script make the component from a copy of the sources below `directory`, and returns its file.
