@@ -33,3 +33,4 @@ mod server;
 mod sim;
 mod surface;
 mod users;
+mod verbs;
