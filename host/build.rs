@@ -5,19 +5,21 @@
 //! that file is embedded instead and nothing is compiled.
 
 use std::env;
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Context as _, Result, bail};
 use wasm_encoder::{Component, RawSection};
+use wasm_metadata::{AddMetadata, AddMetadataField, Authors, Description, Licenses, Source, Version};
 use wasmparser::{Parser, Payload};
 use wit_component::ComponentEncoder;
 
 const GUEST: &str = "meltano-state-backend-clickhouse";
 const TARGET: &str = "wasm32-unknown-unknown";
 const PROFILE: &str = "component";
+const DESCRIPTION: &str = "Keeps the state of Meltano pipelines in ClickHouse";
 const READY_COMPONENT: &str = "MELTANO_STATE_COMPONENT";
 
 fn main() -> Result<()> {
@@ -44,8 +46,24 @@ fn main() -> Result<()> {
         .module(&module)
         .and_then(|encoder| encoder.encode())
         .context("the core module cannot be turned into a component")?;
-    fs::write(&destination, without_names(&component)?)?;
+    fs::write(&destination, described(&without_names(&component)?)?)?;
     Ok(())
+}
+
+/// The component, with what registries and `wasm-tools metadata show` say of it.
+fn described(component: &[u8]) -> Result<Vec<u8>> {
+    let mut metadata = AddMetadata::default();
+    metadata.name = AddMetadataField::Set(GUEST.to_owned());
+    metadata.description = AddMetadataField::Set(Description::new(DESCRIPTION));
+    metadata.version = AddMetadataField::Set(Version::new(env!("CARGO_PKG_VERSION")));
+    metadata.licenses = AddMetadataField::Set(Licenses::new(env!("CARGO_PKG_LICENSE"))?);
+    metadata.authors = AddMetadataField::Set(Authors::new(env!("CARGO_PKG_AUTHORS")));
+    // Empty until the workspace names the place of its sources.
+    let repository = env!("CARGO_PKG_REPOSITORY");
+    if !repository.is_empty() {
+        metadata.source = AddMetadataField::Set(Source::new(repository)?);
+    }
+    metadata.to_wasm(component).context("the component cannot be described")
 }
 
 /// Compiles the guest and returns its core module.
@@ -65,6 +83,7 @@ fn compile_guest(root: &Path, target_directory: &Path) -> Result<Vec<u8>> {
             cargo.env_remove(name);
         }
     }
+    cargo.env("CARGO_ENCODED_RUSTFLAGS", without_machine_paths()?);
     let output = cargo.output().context("cargo cannot be started")?;
     if !output.status.success() {
         let report = String::from_utf8_lossy(&output.stderr);
@@ -98,6 +117,22 @@ fn without_names(component: &[u8]) -> Result<Vec<u8>> {
         }
     }
     Ok(stripped.finish())
+}
+
+/// Flags that leave out of panic messages where this machine keeps the sources of crates, so that the component has the
+/// same bytes wherever it is built.
+fn without_machine_paths() -> Result<OsString> {
+    let home = env::var_os("CARGO_HOME").map(PathBuf::from).or_else(|| Some(env::home_dir()?.join(".cargo")));
+    let sources = home.context("neither CARGO_HOME nor a home directory is known")?.join("registry/src");
+    let mut flags = Vec::new();
+    // One directory for each registry, with its name in it. There is none where all crates are vendored.
+    for registry in fs::read_dir(&sources).into_iter().flatten() {
+        let mut flag = OsString::from("--remap-path-prefix=");
+        flag.push(registry?.path());
+        flag.push("=");
+        flags.push(flag);
+    }
+    Ok(flags.join(OsStr::new("\x1f")))
 }
 
 /// Whether a variable of the outer build would leak into the guest's: flags and wrappers meant for the native build

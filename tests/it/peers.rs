@@ -1,4 +1,4 @@
-//! The Python add-on on the same tables, and a stock wasmtime as another host of the same component.
+//! The Python add-on on the same tables, and what a stock wasmtime says of errors.
 
 use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
@@ -159,30 +159,11 @@ pub(crate) fn invoke(wasmtime: &Path, component: &Path, uri: &str, call: &str) -
 }
 
 #[test]
-fn a_stock_wasmtime_runs_every_function() {
+fn a_stock_wasmtime_prints_errors() {
     let Some(wasmtime) = peer("PEERS_WASMTIME") else { return };
-    let sandbox = Sandbox::new();
     let directory = tempfile::tempdir().unwrap();
     let component = directory.path().join("component.wasm");
     std::fs::write(&component, COMPONENT).unwrap();
-    let uri = sandbox.uri();
-    let check = |call: &str, printed: &str| {
-        assert_eq!(invoke(&wasmtime, &component, uri.as_str(), call), printed, "{call}");
-    };
-    check("get(\"dev:a\")", "ok(none)");
-    check("init()", "ok");
-    check(r#"set({state-id: "dev:a", completed-state: "{\"x\": 1}"})"#, "ok");
-    check(r#"update({state-id: "dev:a", partial-state: "{\"y\": 2}"})"#, "ok");
-    check(
-        "get(\"dev:a\")",
-        r#"ok(some({state-id: "dev:a", partial-state: some("{\"y\": 2}"), completed-state: some("{\"x\": 1}")}))"#,
-    );
-    check("get-state-ids(some(\"dev:*\"))", "ok([\"dev:a\"])");
-    check("get-state-ids(none)", "ok([\"dev:a\"])");
-    check("clear(\"dev:a\")", "ok");
-    check("delete(\"dev:a\")", "ok");
-    check("clear-all()", "ok(0)");
-
     let down = "clickhouse://u:p@127.0.0.1:1/d";
     let printed = invoke(&wasmtime, &component, down, "get(\"a\")");
     assert!(printed.starts_with("err({kind: unreachable, message: "), "{printed}");

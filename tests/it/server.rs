@@ -37,16 +37,18 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::va
     }
 });
 
-fn start(users: &Path, config: &Path) -> (Child, String) {
-    let mut command = match std::env::var_os("XTASK") {
-        Some(xtask) => Command::new(xtask),
-        None => {
-            let mut cargo = Command::new(env!("CARGO"));
-            cargo.args(["run", "--quiet", "--package", "xtask", "--"]);
-            cargo
-        }
+/// The project's tasks.
+pub(crate) fn xtask() -> Command {
+    let Some(xtask) = std::env::var_os("XTASK") else {
+        let mut cargo = Command::new(env!("CARGO"));
+        cargo.args(["run", "--quiet", "--package", "xtask", "--"]);
+        return cargo;
     };
-    let mut process = command
+    Command::new(xtask)
+}
+
+fn start(users: &Path, config: &Path) -> (Child, String) {
+    let mut process = xtask()
         .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
         .arg(users)
         .arg("--config")

@@ -9,7 +9,7 @@ use crate::{toolchain, workspace};
 
 const HOST: &str = "meltano-state-host";
 const HOST_PROGRAM: &str = "meltano-state";
-const COMPONENT: &str = "meltano_state_backend_clickhouse.wasm";
+pub(crate) const COMPONENT: &str = "meltano_state_backend_clickhouse.wasm";
 
 /// Build the component and the host that embeds it
 #[derive(clap::Args)]
@@ -26,6 +26,8 @@ struct Built {
     program: Option<PathBuf>,
     /// The directory that the host's build script left the component in.
     out_dir: Option<PathBuf>,
+    /// That build script.
+    script: Option<PathBuf>,
 }
 
 /// The files that came of it.
@@ -34,10 +36,12 @@ pub(crate) struct Artifacts {
     pub(crate) component: PathBuf,
     /// The command `meltano-state`.
     pub(crate) program: PathBuf,
+    /// The build script of the host, which makes the component.
+    pub(crate) script: PathBuf,
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    let Artifacts { component, program } = build(args.dev)?;
+    let Artifacts { component, program, .. } = build(args.dev)?;
     let size = fs::metadata(&component).context("the component has just been written")?.len();
     println!("component  {} ({} KB)", component.display(), size.div_ceil(1000));
     println!("host       {}", program.display());
@@ -50,6 +54,7 @@ pub(crate) fn build(dev: bool) -> Result<Artifacts> {
     let metadata = workspace::metadata()?;
     let built = build_host(dev, host_id(&metadata)?)?;
     let out_dir = built.out_dir.context("the host's build script reported no output directory")?;
+    let script = built.script.context("cargo reported no build script of the host")?;
     let program = built.program.with_context(|| format!("cargo reported no executable {HOST_PROGRAM}"))?;
 
     let directory = metadata.target_directory.join("component");
@@ -57,7 +62,7 @@ pub(crate) fn build(dev: bool) -> Result<Artifacts> {
     let component = directory.join(COMPONENT);
     fs::copy(out_dir.join(COMPONENT), &component)
         .with_context(|| format!("cannot copy {} to {component}", out_dir.join(COMPONENT).display()))?;
-    Ok(Artifacts { component: component.into(), program })
+    Ok(Artifacts { component: component.into(), program, script })
 }
 
 fn host_id(metadata: &Metadata) -> Result<&PackageId> {
@@ -83,6 +88,11 @@ fn build_host(dev: bool, host: &PackageId) -> Result<Built> {
         match message.context("cannot read cargo's messages")? {
             Message::BuildScriptExecuted(script) if script.package_id == *host => {
                 built.out_dir = Some(script.out_dir.into());
+            }
+            Message::CompilerArtifact(artifact)
+                if artifact.target.is_custom_build() && artifact.package_id == *host =>
+            {
+                built.script = artifact.filenames.into_iter().next().map(PathBuf::from);
             }
             Message::CompilerArtifact(artifact) if artifact.target.name == HOST_PROGRAM && !artifact.profile.test => {
                 built.program = artifact.executable.map(PathBuf::from).or(built.program);

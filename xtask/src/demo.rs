@@ -35,7 +35,7 @@ pub(crate) fn run(_: &Args) -> Result<()> {
     // The server is this program too, which cargo may write anew while it builds.
     let server = Server::choose()?;
     eprintln!("building the component and the host …");
-    let Artifacts { component, program } = build::build(true)?;
+    let Artifacts { component, program, .. } = build::build(true)?;
     let directory = tempfile::tempdir().context("cannot make a directory for the demo")?;
     let stage = Stage { program, server, directory };
     println!("component  {}", component.display());

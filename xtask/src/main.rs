@@ -6,15 +6,19 @@ compile_error!("xtask needs Linux or macOS; on Windows use WSL");
 mod bench;
 mod build;
 mod clickhouse;
+mod compose;
 mod demo;
+mod node;
 mod old_clickhouse;
 mod peers;
 mod progress;
+mod reproduce;
 mod server;
 mod story;
 mod suite;
 mod test;
 mod toolchain;
+mod tree;
 mod wit;
 mod workspace;
 
@@ -34,7 +38,9 @@ enum Task {
     Bench(bench::Args),
     Build(build::Args),
     Clickhouse(clickhouse::Args),
+    Compose(compose::Args),
     Demo(demo::Args),
+    Reproduce(reproduce::Args),
     Test(test::Args),
     Wit(wit::Args),
 }
@@ -44,7 +50,9 @@ fn main() -> ExitCode {
         Task::Bench(args) => bench::run(&args),
         Task::Build(args) => build::run(&args),
         Task::Clickhouse(args) => clickhouse::run(&args),
+        Task::Compose(args) => compose::run(&args),
         Task::Demo(args) => demo::run(&args),
+        Task::Reproduce(args) => reproduce::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),
     };

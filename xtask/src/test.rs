@@ -6,12 +6,15 @@ use anyhow::{Context, Result};
 
 use crate::{
     clickhouse::Embedded,
-    old_clickhouse,
+    node, old_clickhouse,
     peers::{self, Peers},
-    server,
+    reproduce, server,
     suite::Suite,
     toolchain, wit, workspace,
 };
+
+/// The components that the state backend is composed with.
+const CONSUMERS: &str = "--package orchestrator-step --package relay";
 
 /// Run every check and test that a change must pass
 #[derive(clap::Args)]
@@ -31,9 +34,10 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     suite.cargo("fmt --all --check")?;
     suite.step("cargo xtask wit --check", wit::check)?;
     suite.cargo("clippy --workspace --all-targets -- -D warnings")?;
-    suite.cargo(
-        "clippy --package meltano-state-backend-clickhouse --lib --target wasm32-unknown-unknown -- -D warnings",
-    )?;
+    // What exists in wasm alone.
+    suite.cargo(&format!(
+        "clippy --package meltano-state-backend-clickhouse {CONSUMERS} --lib --target wasm32-unknown-unknown -- -D warnings"
+    ))?;
     suite.cargo_with(&[("RUSTDOCFLAGS", "-Dwarnings".to_owned())], "doc --workspace --no-deps")?;
     let deny = "deny check bans licenses sources";
     if has_cargo_deny() {
@@ -47,6 +51,8 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         suite.step(embedded, embedded_clickhouse)?;
     }
+    // Before the tests, which compose them: their builds would hold each other up.
+    suite.cargo(&format!("build {CONSUMERS} --target wasm32-unknown-unknown"))?;
     let ignored = if args.long { " -- --include-ignored" } else { "" };
     let mut variables = vec![("XTASK", xtask.to_owned())];
     let peers = "other programs for the tests, from PyPI";
@@ -60,6 +66,15 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     } else {
         suite.skip(peers, "there is no python3 with venv and pip; the tests beside those programs are left out");
     }
+    let node = "Node's packages, from npm";
+    if node::can_install() {
+        suite.step(node, || {
+            variables.push(("PEERS_JCO", node::install()?.display().to_string()));
+            Ok(())
+        })?;
+    } else {
+        suite.skip(node, "there is no npm with Node 20 or later; the tests in Node are left out");
+    }
     let old_server = "a ClickHouse that is too old, from apt";
     if old_clickhouse::can_fetch() {
         suite.step(old_server, || {
@@ -70,6 +85,11 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         suite.skip(old_server, "apt offers no clickhouse-server 18.16.1; the tests use what one answered once");
     }
     suite.cargo_with(&variables, &format!("test --workspace{ignored}"))?;
+    if reproduce::can_check() {
+        suite.step("cargo xtask reproduce", reproduce::check)?;
+    } else {
+        suite.skip("cargo xtask reproduce", "the component was not built here");
+    }
     suite.finish();
     Ok(())
 }

@@ -3,7 +3,7 @@
 //! Guest and host then mean the same revision of each interface as their bindings do.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeSet,
     fs,
     path::{Path, PathBuf},
 };
@@ -11,7 +11,10 @@ use std::{
 use anyhow::{Context, Result, bail};
 use cargo_metadata::Metadata;
 
-use crate::workspace;
+use crate::{
+    tree::{self, Files},
+    workspace,
+};
 
 /// Vendor the WASI interfaces into wit/deps
 #[derive(clap::Args)]
@@ -38,16 +41,13 @@ const SOURCES: [Source; 2] = [
     Source { name: "wasmtime-wasi-config", version: "48.0.8", packages: &["config"] },
 ];
 
-/// File contents by path below `wit/deps`.
-type Files = BTreeMap<PathBuf, Vec<u8>>;
-
 pub(crate) fn run(args: &Args) -> Result<()> {
     if args.check { check() } else { vendor() }
 }
 
 /// Fails, naming each file, when `wit/deps` is not what [`vendor`] would write.
 pub(crate) fn check() -> Result<()> {
-    let differences = differences(&wanted(&workspace::metadata()?)?, &read_tree(&deps())?);
+    let differences = differences(&wanted(&workspace::metadata()?)?, &tree::read(&deps())?);
     if differences.is_empty() {
         return Ok(());
     }
@@ -64,7 +64,7 @@ fn vendor() -> Result<()> {
     if deps.exists() {
         fs::remove_dir_all(&deps).with_context(|| format!("cannot remove {}", deps.display()))?;
     }
-    write_tree(&deps, &wanted)?;
+    tree::write(&deps, &wanted)?;
     println!("{} files in {}", wanted.len(), deps.display());
     Ok(())
 }
@@ -79,7 +79,7 @@ fn wanted(metadata: &Metadata) -> Result<Files> {
     for source in &SOURCES {
         let tree = sources_of(source, metadata)?;
         for package in source.packages {
-            let shipped = read_tree(&tree.join(package))?;
+            let shipped = tree::read(&tree.join(package))?;
             if shipped.is_empty() {
                 bail!("{} {} ships no WIT package {package}", source.name, source.version);
             }
@@ -123,39 +123,6 @@ fn differences(wanted: &Files, present: &Files) -> Vec<String> {
         .collect()
 }
 
-/// The files below `directory`; none when it does not exist.
-fn read_tree(directory: &Path) -> Result<Files> {
-    let mut files = Files::new();
-    let mut pending = vec![directory.to_path_buf()];
-    while let Some(current) = pending.pop() {
-        if !current.exists() {
-            continue;
-        }
-        let entries = fs::read_dir(&current).with_context(|| format!("cannot read {}", current.display()))?;
-        for entry in entries {
-            let path = entry?.path();
-            if path.is_dir() {
-                pending.push(path);
-            } else {
-                let content = fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
-                files.insert(path.strip_prefix(directory)?.to_path_buf(), content);
-            }
-        }
-    }
-    Ok(files)
-}
-
-fn write_tree(directory: &Path, files: &Files) -> Result<()> {
-    for (path, content) in files {
-        let path = directory.join(path);
-        if let Some(parent) = path.parent() {
-            fs::create_dir_all(parent).with_context(|| format!("cannot create {}", parent.display()))?;
-        }
-        fs::write(&path, content).with_context(|| format!("cannot write {}", path.display()))?;
-    }
-    Ok(())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -173,19 +140,5 @@ mod tests {
             differences(&wanted, &present),
             ["extra: cli/run.wit", "missing: http/types.wit", "different: io/streams.wit"]
         );
-    }
-
-    #[test]
-    fn a_written_tree_reads_back_the_same() {
-        let directory = tempfile::tempdir().unwrap();
-        let tree = files(&[("io/poll.wit", "package a;\n"), ("world.wit", "")]);
-        write_tree(directory.path(), &tree).unwrap();
-        assert_eq!(read_tree(directory.path()).unwrap(), tree);
-    }
-
-    #[test]
-    fn a_tree_that_is_not_there_has_no_files() {
-        let directory = tempfile::tempdir().unwrap();
-        assert!(read_tree(&directory.path().join("absent")).unwrap().is_empty());
     }
 }
