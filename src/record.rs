@@ -1,14 +1,52 @@
 //! States on their way into the table and out of it: what is accepted, what is corrupt, how an update merges.
 
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::clickhouse::{incomplete, text};
 use crate::error::{Error, ErrorKind};
-use crate::state::{self, MergeError, State};
+use crate::state::{Entry, MergeError, RawState, State, check_object, merge};
 
 /// A row of the state table: when it was written in milliseconds since 1970, its partial and its completed part.
 pub(crate) type Row = [Option<Vec<u8>>; 3];
 
+/// A row of a page: when it was written, its age in seconds, the size of its parts, its id, and the parts, which are absent
+/// where they are too large.
+pub(crate) type PageRow = [Option<Vec<u8>>; 6];
+
 /// The state in a row.
 pub(crate) fn stored(state_id: &str, row: Row) -> Result<State, Error> {
     let [_, partial, completed] = row;
+    let length = |part: &Option<Vec<u8>>| part.as_ref().map_or(0, Vec::len);
+    stored_parts(state_id, length(&partial) + length(&completed), partial, completed)
+}
+
+/// What is in a row, whatever it is.
+pub(crate) fn raw([updated_at, partial_state, completed_state]: Row) -> Result<RawState, Error> {
+    Ok(RawState { updated_at: number(updated_at)?, partial_state, completed_state })
+}
+
+/// What is in a row of a page.
+pub(crate) fn entry([updated_at, age, size, state_id, partial, completed]: PageRow) -> Result<Entry, Error> {
+    let state_id = text(state_id)?;
+    let size = number(size)?;
+    let bytes = usize::try_from(size).unwrap_or(usize::MAX);
+    let content = stored_parts(&state_id, bytes, partial, completed);
+    Ok(Entry { updated_at: number(updated_at)?, age: Duration::from_secs(number(age)?), size, content, state_id })
+}
+
+fn stored_parts(
+    state_id: &str,
+    size: usize,
+    partial: Option<Vec<u8>>,
+    completed: Option<Vec<u8>>,
+) -> Result<State, Error> {
+    if size > LARGEST_STATE {
+        let (mib, most) = (size.div_ceil(1 << 20), LARGEST_STATE >> 20);
+        return Err(corrupt_state(format!(
+            "the stored state of {state_id:?} holds {mib} MiB, more than the {most} MiB that one may"
+        )));
+    }
     Ok(State {
         state_id: state_id.to_owned(),
         partial_state: stored_part(state_id, "partial", partial)?,
@@ -31,10 +69,10 @@ pub(crate) fn checked(state: &State) -> Result<State, Error> {
     check_size(&state.state_id, length(&state.partial_state) + length(&state.completed_state))?;
     let part = |name: &str, text: &Option<String>| {
         let Some(text) = text else { return Ok(None) };
-        match state::has_members(text) {
+        match check_object(text) {
             Ok(true) => Ok(Some(text.clone())),
             Ok(false) => Ok(None),
-            Err(error) => Err(invalid_state(&state.state_id, name, &error)),
+            Err(reason) => Err(invalid_state(&state.state_id, name, &reason)),
         }
     };
     Ok(State {
@@ -47,35 +85,40 @@ pub(crate) fn checked(state: &State) -> Result<State, Error> {
 /// A stored part; an empty object, which others may store, is no value.
 fn stored_part(state_id: &str, name: &str, field: Option<Vec<u8>>) -> Result<Option<String>, Error> {
     let Some(bytes) = field else { return Ok(None) };
-    let text = String::from_utf8(bytes).map_err(|error| corrupt_state(state_id, name, &error))?;
-    match state::has_members(&text) {
+    let text = String::from_utf8(bytes).map_err(|error| corrupt_part(state_id, name, &error.to_string()))?;
+    match check_object(&text) {
         Ok(members) => Ok(members.then_some(text)),
-        Err(error) => Err(corrupt_state(state_id, name, &error)),
+        Err(reason) => Err(corrupt_part(state_id, name, &reason)),
     }
 }
 
 /// The state with its partial part laid over the stored one; the stored completed part stays.
 pub(crate) fn merge_partial(state: &State, stored: State) -> Result<State, Error> {
-    let partial_state = match (&state.partial_state, &stored.partial_state) {
-        (Some(new), Some(old)) => {
-            check_size(&state.state_id, new.len() + old.len())?;
-            let merged = state::merge(new, old).map_err(|error| match error {
-                MergeError::Source(error) => invalid_state(&state.state_id, "partial", &error),
-                MergeError::Destination(error) => corrupt_state(&state.state_id, "partial", &error),
-                MergeError::TooDeep => {
-                    invalid_state(&state.state_id, "partial", &"objects lie too deep within each other")
-                }
-            })?;
-            Some(merged)
-        }
-        (new, old) => new.as_ref().or(old.as_ref()).cloned(),
-    };
+    let partial_state = merge_parts(&state.state_id, state.partial_state.as_deref(), stored.partial_state)?;
     Ok(State { partial_state, ..stored })
+}
+
+/// What a run starts from: the partial part laid over the completed one.
+pub(crate) fn merged(state: State) -> Result<Option<String>, Error> {
+    merge_parts(&state.state_id, state.partial_state.as_deref(), state.completed_state)
+}
+
+fn merge_parts(state_id: &str, new: Option<&str>, old: Option<String>) -> Result<Option<String>, Error> {
+    let (new, old) = match (new, old) {
+        (Some(new), Some(old)) => (new, old),
+        (new, old) => return Ok(new.map(str::to_owned).or(old)),
+    };
+    check_size(state_id, new.len() + old.len())?;
+    match merge(new, &old) {
+        Ok(merged) => Ok(Some(merged)),
+        Err(MergeError::Source(reason)) => Err(invalid_state(state_id, "partial", &reason)),
+        Err(MergeError::Destination(reason)) => Err(corrupt_part(state_id, "partial", &reason)),
+    }
 }
 
 /// What one write may hold, and what two states that are merged may hold together: the memory that hosts commonly give a
 /// component has room for a few copies of it, and to run out of memory under a lock would leave the lock behind.
-const LARGEST_STATE: usize = 24 << 20;
+pub(crate) const LARGEST_STATE: usize = 24 << 20;
 
 fn check_size(state_id: &str, bytes: usize) -> Result<(), Error> {
     if bytes <= LARGEST_STATE {
@@ -91,12 +134,21 @@ fn check_size(state_id: &str, bytes: usize) -> Result<(), Error> {
     .with_hint("keep data out of states: they are for bookmarks"))
 }
 
-fn invalid_state(state_id: &str, part: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::InvalidState, format!("the {part} state given for {state_id:?} is no JSON object: {error}"))
+fn invalid_state(state_id: &str, part: &str, reason: &str) -> Error {
+    Error::new(ErrorKind::InvalidState, format!("the {part} state given for {state_id:?} cannot be used: {reason}"))
         .with_hint("a state is a JSON object, such as {\"singer_state\": {\"bookmarks\": {}}}")
 }
 
-fn corrupt_state(state_id: &str, part: &str, error: &dyn std::fmt::Display) -> Error {
-    Error::new(ErrorKind::CorruptState, format!("the stored {part} state of {state_id:?} is no JSON object: {error}"))
-        .with_hint("nothing was changed; set or delete this state to repair it")
+fn corrupt_part(state_id: &str, part: &str, reason: &str) -> Error {
+    corrupt_state(format!("the stored {part} state of {state_id:?} cannot be used: {reason}"))
+}
+
+fn corrupt_state(message: String) -> Error {
+    Error::new(ErrorKind::CorruptState, message).with_hint(
+        "nothing was changed; get-raw (meltano-state get --raw) shows what is stored; set or delete this state to repair it",
+    )
+}
+
+fn number<T: FromStr>(field: Option<Vec<u8>>) -> Result<T, Error> {
+    text(field)?.parse().map_err(|_| incomplete())
 }

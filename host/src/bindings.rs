@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::lock::Acquire;
-use meltano_state_backend_clickhouse::state::State;
+use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
 use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
 
 use crate::lock::Holder;
@@ -53,6 +53,28 @@ impl From<locking::Holder> for Holder {
 impl From<wit::State> for State {
     fn from(state: wit::State) -> Self {
         Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}
+
+impl From<wit::Entry> for Entry {
+    fn from(entry: wit::Entry) -> Self {
+        Self {
+            state_id: entry.state_id,
+            updated_at: entry.updated_at,
+            age: Duration::from_secs(entry.age_seconds),
+            size: entry.size,
+            content: entry.content.map(Into::into).map_err(Into::into),
+        }
+    }
+}
+
+impl From<wit::RawState> for RawState {
+    fn from(state: wit::RawState) -> Self {
+        Self {
+            updated_at: state.updated_at,
+            partial_state: state.partial_state,
+            completed_state: state.completed_state,
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use meltano_state_backend_clickhouse::diagnose::Report;
-use meltano_state_backend_clickhouse::state::State;
+use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
 use tokio::time::error::Elapsed;
 use wasmtime::Store;
 use wasmtime::component::ResourceTableError;
@@ -83,6 +83,33 @@ impl Instance {
         Ok(state.map(Into::into))
     }
 
+    /// What is stored of the state of `state_id`, even if it is no state.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn get_raw(&mut self, state_id: &str) -> Result<Option<RawState>, CallError> {
+        let state = call!(self, |exports, store| exports.meltano_state_backend_store().call_get_raw(store, state_id))?;
+        Ok(state.map(Into::into))
+    }
+
+    /// The next states that match a shell glob (no pattern: of all states), sorted by the bytes of their ids: those after
+    /// the id `after`, or the first ones. A page has at most `limit` states, 10,000 if that is none, and about 8 MiB; the
+    /// last page was reached when one is empty.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn get_all(
+        &mut self,
+        pattern: Option<&str>,
+        after: Option<&str>,
+        limit: Option<u32>,
+    ) -> Result<Vec<Entry>, CallError> {
+        let page = call!(self, |exports, store| exports
+            .meltano_state_backend_store()
+            .call_get_all(store, pattern, after, limit))?;
+        Ok(page.into_iter().map(Into::into).collect())
+    }
+
     /// The ids of all states that match a shell glob (no pattern: of all states), sorted by their bytes.
     ///
     /// # Errors
@@ -98,6 +125,16 @@ impl Instance {
     pub async fn set(&mut self, state: &State) -> Result<(), CallError> {
         let state = state.into();
         call!(self, |exports, store| exports.meltano_state_backend_store().call_set(store, &state))
+    }
+
+    /// Stores many states as [`Instance::set`] does, with few statements, and says how many. Of several with one id the
+    /// last is stored.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn set_all(&mut self, states: &[State]) -> Result<u64, CallError> {
+        let states: Vec<_> = states.iter().map(Into::into).collect();
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_set_all(store, &states))
     }
 
     /// Records what a pipeline has reached, under the lock of the state id: a partial state is laid over the stored
@@ -124,6 +161,58 @@ impl Instance {
     /// See [`Instance`].
     pub async fn clear(&mut self, state_id: &str) -> Result<(), CallError> {
         call!(self, |exports, store| exports.meltano_state_backend_store().call_clear(store, state_id))
+    }
+
+    /// Stores the state of `source` as that of `destination` too, under the lock of `destination`: the partial part laid
+    /// over the completed one as the completed part, or with `keep_parts` both parts as they are.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn copy(&mut self, source: &str, destination: &str, keep_parts: bool) -> Result<(), CallError> {
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_copy(
+            store,
+            source,
+            destination,
+            keep_parts
+        ))
+    }
+
+    /// Copies the state of `source` as [`Instance::copy`] does and then removes it, under the locks of both.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn move_state(&mut self, source: &str, destination: &str, keep_parts: bool) -> Result<(), CallError> {
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_move_state(
+            store,
+            source,
+            destination,
+            keep_parts
+        ))
+    }
+
+    /// The versions of a state, newest first: those before the version `before`, or the newest ones. A page has at most
+    /// `limit` versions, 1,000 if that is none, and about 8 MiB; the last page was reached when one is empty.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn versions(
+        &mut self,
+        state_id: &str,
+        before: Option<i64>,
+        limit: Option<u32>,
+    ) -> Result<Vec<Entry>, CallError> {
+        let page = call!(self, |exports, store| exports
+            .meltano_state_backend_history()
+            .call_versions(store, state_id, before, limit))?;
+        Ok(page.into_iter().map(Into::into).collect())
+    }
+
+    /// Stores a version of [`Instance::versions`] again, as the newest one, under the lock.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn restore(&mut self, state_id: &str, version: i64) -> Result<(), CallError> {
+        call!(self, |exports, store| exports.meltano_state_backend_history().call_restore(store, state_id, version))
     }
 
     /// Removes all states and returns how many there were. Takes no lock.

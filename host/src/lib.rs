@@ -55,7 +55,7 @@ pub use limits::{Limit, Limits};
 pub use lock::{Holder, Lock};
 pub use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 pub use meltano_state_backend_clickhouse::lock::Acquire;
-pub use meltano_state_backend_clickhouse::state::State;
+pub use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
 pub use meltano_state_backend_clickhouse::{Error, ErrorKind, ServerError};
 pub use plugin::{Builder, Plugin};
 pub use settings::{Settings, SettingsError};

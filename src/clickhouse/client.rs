@@ -6,7 +6,7 @@ use std::time::Duration;
 use uuid::Builder;
 
 use crate::clickhouse::{
-    Answer, Effect, Statement, Tables, code, explain, request, response, schema, upgrade, version,
+    Answer, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
 };
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts, TransportErrorKind};
@@ -200,6 +200,14 @@ impl<'a> Client<'a> {
     /// As [`Self::run`].
     pub fn upgrade_lock_table(&self) -> Result<(), Error> {
         upgrade::lock_table(self)
+    }
+
+    /// Begins, changes or ends the keeping of earlier versions, as the setting says. Without it all stays as it is.
+    ///
+    /// # Errors
+    /// As [`Self::run`].
+    pub fn keep_history(&self) -> Result<(), Error> {
+        self.settings.history_days.map_or(Ok(()), |days| history::keep(self, days))
     }
 
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.

@@ -3,6 +3,7 @@
 mod client;
 pub mod code;
 mod explain;
+mod history;
 mod request;
 mod response;
 mod schema;
@@ -18,6 +19,6 @@ pub(crate) use client::Stage;
 pub(crate) use explain::OUTCOME_UNKNOWN;
 pub use request::{Effect, Statement};
 pub use response::Answer;
-pub(crate) use response::text;
-pub(crate) use sql::{Fence, Held, Look, quote};
+pub(crate) use response::{incomplete, text};
+pub(crate) use sql::{Fence, Held, Look, Window, quote};
 pub use sql::{Layout, StateRead, Tables};

@@ -52,7 +52,7 @@ pub(crate) fn text(field: Option<Vec<u8>>) -> Result<String, Error> {
     text.ok_or_else(incomplete)
 }
 
-fn incomplete() -> Error {
+pub(crate) fn incomplete() -> Error {
     Error::new(ErrorKind::Protocol, "the answer is incomplete, or it is not in the format that was asked for")
         .with_hint("look for a proxy between here and the server that changes or cuts answers")
 }

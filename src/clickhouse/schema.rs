@@ -18,6 +18,7 @@ pub(crate) fn create(client: &Client, tables: &Tables) -> Result<(), Error> {
     }
     if !exists(&state) {
         client.run(&ddl(create_state(tables)))?;
+        client.keep_history()?;
     }
     if !exists(&lock) {
         create_lock(client, &tables.lock)?;

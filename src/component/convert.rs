@@ -5,7 +5,7 @@ use super::bindings::meltano::state_backend::types as wit;
 use crate::diagnose::{Report, Status, Step};
 use crate::error::{Error, ErrorKind, ServerError};
 use crate::lock::Holder;
-use crate::state::State;
+use crate::state::{Entry, RawState, State};
 
 impl From<Error> for wit::Error {
     fn from(error: Error) -> Self {
@@ -67,6 +67,28 @@ impl From<State> for wit::State {
 impl From<wit::State> for State {
     fn from(state: wit::State) -> Self {
         Self { state_id: state.state_id, partial_state: state.partial_state, completed_state: state.completed_state }
+    }
+}
+
+impl From<Entry> for wit::Entry {
+    fn from(entry: Entry) -> Self {
+        Self {
+            state_id: entry.state_id,
+            updated_at: entry.updated_at,
+            age_seconds: entry.age.as_secs(),
+            size: entry.size,
+            content: entry.content.map(Into::into).map_err(Into::into),
+        }
+    }
+}
+
+impl From<RawState> for wit::RawState {
+    fn from(state: RawState) -> Self {
+        Self {
+            updated_at: state.updated_at,
+            partial_state: state.partial_state,
+            completed_state: state.completed_state,
+        }
     }
 }
 

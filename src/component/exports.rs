@@ -2,9 +2,9 @@
 
 use std::cell::OnceCell;
 
-use super::bindings::exports::meltano::state_backend::diagnostics;
 use super::bindings::exports::meltano::state_backend::store::Guest;
-use super::bindings::meltano::state_backend::types::{Error, State};
+use super::bindings::exports::meltano::state_backend::{diagnostics, history};
+use super::bindings::meltano::state_backend::types::{Entry, Error, RawState, State};
 use super::clock::WasiClock;
 use super::config::WasiConfig;
 use super::http::WasiHttp;
@@ -14,7 +14,8 @@ use crate::diagnose;
 use crate::error;
 use crate::ports::Ports;
 use crate::settings::Settings;
-use crate::store::Store;
+use crate::state;
+use crate::store::{Copy, Store};
 
 /// What the exports are implemented on.
 pub(super) struct Component;
@@ -56,12 +57,25 @@ impl Guest for Component {
         with_store(|store| Ok(store.get(&state_id)?.map(Into::into)))
     }
 
+    fn get_raw(state_id: String) -> Result<Option<RawState>, Error> {
+        with_store(|store| Ok(store.get_raw(&state_id)?.map(Into::into)))
+    }
+
+    fn get_all(pattern: Option<String>, after: Option<String>, limit: Option<u32>) -> Result<Vec<Entry>, Error> {
+        with_store(|store| Ok(entries(store.get_all(pattern.as_deref(), after.as_deref(), limit)?)))
+    }
+
     fn get_state_ids(pattern: Option<String>) -> Result<Vec<String>, Error> {
         with_store(|store| store.get_state_ids(pattern.as_deref()))
     }
 
     fn set(state: State) -> Result<(), Error> {
         with_store(|store| store.set(&state.into()))
+    }
+
+    fn set_all(states: Vec<State>) -> Result<u64, Error> {
+        let states: Vec<_> = states.into_iter().map(Into::into).collect();
+        with_store(|store| store.set_all(&states))
     }
 
     fn update(state: State) -> Result<(), Error> {
@@ -76,9 +90,33 @@ impl Guest for Component {
         with_store(|store| store.clear(&state_id))
     }
 
+    fn copy(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+        let copy = Copy { source: &source, destination: &destination, keep_parts };
+        with_store(|store| store.copy(copy))
+    }
+
+    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+        let copy = Copy { source: &source, destination: &destination, keep_parts };
+        with_store(|store| store.move_state(copy))
+    }
+
     fn clear_all() -> Result<u64, Error> {
         with_store(Store::clear_all)
     }
+}
+
+impl history::Guest for Component {
+    fn versions(state_id: String, before: Option<i64>, limit: Option<u32>) -> Result<Vec<Entry>, Error> {
+        with_store(|store| Ok(entries(store.versions(&state_id, before, limit)?)))
+    }
+
+    fn restore(state_id: String, version: i64) -> Result<(), Error> {
+        with_store(|store| store.restore(&state_id, version))
+    }
+}
+
+fn entries(entries: Vec<state::Entry>) -> Vec<Entry> {
+    entries.into_iter().map(Into::into).collect()
 }
 
 impl diagnostics::Guest for Component {

@@ -27,6 +27,8 @@ pub struct Settings {
     pub table: String,
     /// How locks are taken.
     pub lock: LockSettings,
+    /// For how many days `init` lets earlier versions be kept; 0: no longer; none: as it is.
+    pub history_days: Option<u16>,
     /// Until a connection stands.
     pub connect_timeout: Duration,
     /// For one statement, its retries included.

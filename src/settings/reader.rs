@@ -134,6 +134,9 @@ impl Reader<'_> {
                 wait: self.seconds("lock_wait_seconds", millis(30_000), millis(0)..=millis(86_400_000)),
                 retry: self.seconds("lock_retry_seconds", millis(1_000), millis(10)..=millis(3_600_000)),
             },
+            history_days: self.parsed("history_days", "a number of days, from 0 to 36500", |text| {
+                text.parse().ok().filter(|days| *days <= 36_500)
+            }),
             connect_timeout: self.seconds("connect_timeout_seconds", millis(10_000), millis(1)..=millis(3_600_000)),
             request_timeout,
         };
@@ -158,20 +161,15 @@ impl Reader<'_> {
         settings
     }
 
-    /// Settings that have a name but no function yet are refused rather than ignored.
+    /// A setting that has a name but no function yet is refused rather than ignored.
     fn refuse_unsupported(&mut self) {
-        for (name, supported) in [("cluster", &[][..]), ("history_days", &["0"][..])] {
-            let Some(value) = self.text(name) else { continue };
-            if !supported.contains(&value.as_str()) {
-                self.unusable.push(name);
-                self.faults.push(Fault::invalid(
-                    format!("this version does not support the value of {PREFIX}{name}"),
-                    match supported {
-                        [] => format!("leave {PREFIX}{name} unset"),
-                        values => format!("{PREFIX}{name} may be {}", values.join(" or ")),
-                    },
-                ));
-            }
+        let name = "cluster";
+        if self.text(name).is_some() {
+            self.unusable.push(name);
+            self.faults.push(Fault::invalid(
+                format!("this version does not support {PREFIX}{name}"),
+                format!("leave {PREFIX}{name} unset"),
+            ));
         }
     }
 

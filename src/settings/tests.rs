@@ -90,7 +90,8 @@ fn values_that_cannot_be_used() {
 #[test]
 fn settings_without_a_function_yet_are_refused() {
     check_refused(URI, &[("cluster", "c")], "cluster");
-    check_refused(URI, &[("history_days", "7")], "history_days");
+    check_refused(URI, &[("history_days", "-1")], "history_days");
+    check_refused(URI, &[("history_days", "36501")], "history_days");
     check_refused(URI, &[("lock_protocol", "keeper")], "lock_protocol");
     load(URI, &[("lock_protocol", "settle"), ("history_days", "0")]).unwrap();
     load(URI, &[("lock_protocol", "auto")]).unwrap();

@@ -1,14 +1,17 @@
-//! Every statement on the two tables. Values are parameters or rows; identifiers are quoted by [`quote`].
+//! Every statement on the tables. Values are parameters or rows; identifiers are quoted by [`quote`].
 //!
 //! No result begins its lines with free text: see `exception_in_body` in `response.rs`.
 
+mod history;
 mod lock;
+mod page;
 mod state;
 
 use std::time::Duration;
 
 pub(crate) use lock::{Held, Look};
 pub use lock::{Layout, StateRead};
+pub(crate) use page::Window;
 pub(crate) use state::Fence;
 
 use crate::settings::Settings;
@@ -19,6 +22,8 @@ pub struct Tables {
     pub(crate) database: String,
     pub(crate) state: String,
     pub(crate) lock: String,
+    pub(crate) history: String,
+    pub(crate) history_feed: String,
     /// The lock table's place as values.
     lock_place: (String, String),
     /// After this the server stops a write under a lock, in whole seconds, since that is how it counts.
@@ -32,10 +37,13 @@ impl Tables {
     #[must_use]
     pub fn new(settings: &Settings) -> Self {
         let database = quote(&settings.schema);
+        let named = |suffix: &str| format!("{database}.{}", quote(&format!("{}{suffix}", settings.table)));
         let lock = format!("{}_lock", settings.table);
         Self {
-            state: format!("{database}.{}", quote(&settings.table)),
-            lock: format!("{database}.{}", quote(&lock)),
+            state: named(""),
+            lock: named("_lock"),
+            history: named("_history"),
+            history_feed: named("_history_feed"),
             database,
             lock_place: (settings.schema.clone(), lock),
             write_limit: settings.write_limit(),

@@ -2,6 +2,7 @@
 
 use super::Tables;
 use super::lock::{Held, StateRead};
+use super::page::{Order, Window};
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::tsv;
 use crate::glob::Selection;
@@ -38,17 +39,30 @@ impl Tables {
         })
     }
 
-    /// Stores a state so that it is newer than every stored version of its id, whatever the clocks say. With a fence it
-    /// writes no row unless the fence holds.
-    pub(crate) fn set(&self, state: &State, fence: Option<&Fence>) -> Statement {
+    /// A page of the selected states.
+    pub(crate) fn get_all(&self, selection: &Selection, after: &str, window: Window) -> Statement {
         let table = &self.state;
-        let mut row = String::new();
-        tsv::escape_into(&state.state_id, &mut row);
-        for part in [&state.partial_state, &state.completed_state] {
-            row.push('\t');
-            tsv::escape_nullable_into(part.as_deref(), &mut row);
+        let statement = selected(selection, |condition| {
+            let from =
+                format!("{table} FINAL WHERE {condition} AND state_id > {{after:String}} AND isValidUTF8(state_id)");
+            Window::sql(&from, "state_id", Order::Ascending)
+        });
+        window.limit(statement).param("after", after)
+    }
+
+    /// Stores states, each so that it is newer than every stored version of its id, whatever the clocks say. With a fence
+    /// it writes no row unless the fence holds. No two of the states have one id.
+    pub(crate) fn set(&self, states: &[&State], fence: Option<&Fence>) -> Statement {
+        let table = &self.state;
+        let mut rows = String::new();
+        for state in states {
+            tsv::escape_into(&state.state_id, &mut rows);
+            for part in [&state.partial_state, &state.completed_state] {
+                rows.push('\t');
+                tsv::escape_nullable_into(part.as_deref(), &mut rows);
+            }
+            rows.push('\n');
         }
-        row.push('\n');
 
         let condition = fence.map(|fence| {
             let is_held = self.held(fence.held.layout);
@@ -66,7 +80,7 @@ impl Tables {
                 condition.unwrap_or_default()
             ),
         )
-        .rows("state_id String, partial_state Nullable(String), completed_state Nullable(String)", row);
+        .rows("state_id String, partial_state Nullable(String), completed_state Nullable(String)", rows);
         match fence {
             Some(fence) => self.with_lock(statement, &fence.held).param("seen", fence.seen),
             None => statement.setting("async_insert", "0"),

@@ -1,24 +1,19 @@
-//! The operations on states.
+//! Operations under locks.
 
-use crate::clickhouse::{Client, StateRead, text};
-use crate::diagnose;
+use super::Store;
+use crate::clickhouse::{StateRead, text};
 use crate::error::{Error, ErrorKind};
 use crate::glob;
-use crate::lock::{Acquire, Holder, Lock, Locks, Reading, Wanted};
-use crate::record::{self, Row, check_state_id, checked, merge_partial};
+use crate::lock::{Acquire, Holder, Lock, Reading, Wanted};
+use crate::record::{self, check_state_id, checked, merge_partial};
 use crate::state::State;
-
-/// States, stored in ClickHouse by state id. What each operation promises stands in `wit/store.wit`.
-pub struct Store<'a> {
-    locks: Locks<'a>,
-}
 
 /// How often a write under a lock is tried while somebody who takes none writes too.
 const WRITE_ATTEMPTS: usize = 5;
 
 /// What to write under a lock.
 #[derive(Clone, Copy)]
-struct Write<'a> {
+pub(super) struct Write<'a> {
     state: &'a State,
     /// Whether its partial part is laid over the stored one; otherwise it replaces everything.
     merge: bool,
@@ -29,69 +24,18 @@ impl<'a> Write<'a> {
         Self { state, merge: state.completed_state.is_none() }
     }
 
+    /// Replaces the whole state.
+    pub(super) fn replace(state: &'a State) -> Self {
+        Self { state, merge: false }
+    }
+
     /// What it needs to know of the stored state.
     fn reads(self) -> StateRead {
         if self.merge { StateRead::Whole } else { StateRead::Version }
     }
 }
 
-impl<'a> Store<'a> {
-    /// A store on the client's tables.
-    #[must_use]
-    pub fn new(client: Client<'a>) -> Self {
-        Self { locks: Locks::new(client) }
-    }
-
-    /// The locks of its states.
-    #[must_use]
-    pub fn locks(&self) -> &Locks<'a> {
-        &self.locks
-    }
-
-    /// Creates the database and the tables where they do not exist, and upgrades the add-on's lock table if no live lock
-    /// is in it and the user may.
-    ///
-    /// # Errors
-    /// As the server reports them.
-    pub fn init(&self) -> Result<(), Error> {
-        self.client().create_tables()?;
-        diagnose::refuse_other_tables(self.client())?;
-        self.client().upgrade_lock_table()
-    }
-
-    /// The state of `state_id`.
-    ///
-    /// # Errors
-    /// [`ErrorKind::CorruptState`] if what is stored is no JSON object; otherwise as the server reports them.
-    pub fn get(&self, state_id: &str) -> Result<Option<State>, Error> {
-        check_state_id(state_id)?;
-        self.newest_row(state_id)?.map(|row| record::stored(state_id, row)).transpose()
-    }
-
-    /// The ids of the states that match a glob; none and the empty one match all.
-    ///
-    /// # Errors
-    /// As the server reports them.
-    pub fn get_state_ids(&self, pattern: Option<&str>) -> Result<Vec<String>, Error> {
-        let selection = glob::translate(pattern.unwrap_or_default());
-        let Some(answer) = self.client().run_if_exists(&self.client().tables().get_state_ids(&selection))? else {
-            return Ok(Vec::new());
-        };
-        let rows = answer.rows::<2>()?;
-        // An id that is not UTF-8 can only come from elsewhere; it is shown as well as it can be.
-        let lossy = |id: Option<Vec<u8>>| String::from_utf8_lossy(&id.unwrap_or_default()).into_owned();
-        Ok(rows.into_iter().map(|[_, id]| lossy(id)).collect())
-    }
-
-    /// Stores a state in place of any that its id has.
-    ///
-    /// # Errors
-    /// [`ErrorKind::InvalidState`] if a part is no JSON object; otherwise as the server reports them.
-    pub fn set(&self, state: &State) -> Result<(), Error> {
-        let state = checked(state)?;
-        self.client().run_creating(&self.client().tables().set(&state, None)).map(drop)
-    }
-
+impl Store<'_> {
     /// Records what a pipeline has reached, under the lock.
     ///
     /// # Errors
@@ -100,10 +44,7 @@ impl<'a> Store<'a> {
     pub fn update(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
         let write = Write::update(&state);
-        let wanted = self.wanted(write.reads());
-        let (lock, reading) = self.locks.acquire(&state.state_id, &wanted)?;
-        let result = self.write_held(&lock, write, reading);
-        self.finish(&lock, result)
+        self.with_lock(&state.state_id, write.reads(), |lock, reading| self.write_held(lock, write, reading))
     }
 
     /// [`Self::update`] under a lock that the caller holds and keeps.
@@ -119,7 +60,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// As [`Self::set`], and [`ErrorKind::LockLost`].
     pub fn set_held(&self, lock: &Lock, state: &State) -> Result<(), Error> {
-        self.read_and_write(lock, Write { state: &checked_for(lock, state)?, merge: false })
+        self.read_and_write(lock, Write::replace(&checked_for(lock, state)?))
     }
 
     fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
@@ -129,7 +70,7 @@ impl<'a> Store<'a> {
 
     /// Writes over the version that was read, and reads again if that is no longer the newest: then either the lock is
     /// lost, or somebody who takes none has written.
-    fn write_held(&self, lock: &Lock, write: Write, mut reading: Reading) -> Result<(), Error> {
+    pub(super) fn write_held(&self, lock: &Lock, write: Write, mut reading: Reading) -> Result<(), Error> {
         let mut tried = None;
         for _ in 0..WRITE_ATTEMPTS {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
@@ -163,24 +104,13 @@ impl<'a> Store<'a> {
         .with_hint("a process that takes no lock writes it; stop that process"))
     }
 
-    /// Removes a state. It is no error if there is none.
-    ///
-    /// # Errors
-    /// As the server reports them.
-    pub fn delete(&self, state_id: &str) -> Result<(), Error> {
-        check_state_id(state_id)?;
-        self.client().delete(&self.client().tables().delete(state_id, None))
-    }
-
     /// Removes a state under its lock. It is no error if there is none.
     ///
     /// # Errors
     /// [`ErrorKind::Locked`]; otherwise as the server reports them.
     pub fn clear(&self, state_id: &str) -> Result<(), Error> {
         check_state_id(state_id)?;
-        let (lock, _) = self.locks.acquire(state_id, &self.wanted(StateRead::Nothing))?;
-        let result = self.clear_held(state_id);
-        self.finish(&lock, result)
+        self.with_lock(state_id, StateRead::Nothing, |_, _| self.clear_held(state_id))
     }
 
     /// Removes the versions that are there under the lock, which a read with the lock rows need not show all of. Had the
@@ -189,29 +119,6 @@ impl<'a> Store<'a> {
         let Some([updated_at, ..]) = self.newest_row(state_id)? else { return Ok(()) };
         let newest = text(updated_at)?;
         self.client().delete(&self.client().tables().delete(state_id, Some(&newest)))
-    }
-
-    /// Removes all states and says how many there were. States written while it runs may stay.
-    ///
-    /// # Errors
-    /// As the server reports them.
-    pub fn clear_all(&self) -> Result<u64, Error> {
-        let Some(answer) = self.client().run_if_exists(&self.client().tables().count())? else {
-            return Ok(0);
-        };
-        let [count, newest] = answer.rows::<2>()?.pop().ok_or_else(no_row)?;
-        let count = text(count)?.parse().map_err(|_| no_row())?;
-        if count > 0 {
-            self.client().delete(&self.client().tables().delete_all(&text(newest)?))?;
-        }
-        Ok(count)
-    }
-
-    fn newest_row(&self, state_id: &str) -> Result<Option<Row>, Error> {
-        match self.client().run_if_exists(&self.client().tables().get(state_id))? {
-            Some(answer) => Ok(answer.rows()?.pop()),
-            None => Ok(None),
-        }
     }
 
     /// Takes the lock of a state id and keeps it.
@@ -243,21 +150,21 @@ impl<'a> Store<'a> {
         self.locks.force_release(state_id, lock_id)
     }
 
-    /// Gives the lock up, unless a write may still be on its way: then the lock lasts until it is stale, which no write
-    /// outlives. A failing release hides neither what was done nor why it was not.
-    fn finish<T>(&self, lock: &Lock, result: Result<T, Error>) -> Result<T, Error> {
+    /// Takes a lock, does something under it, and gives it up, unless a write may still be on its way: then the lock lasts
+    /// until it is stale, which no write outlives. A failing release hides neither what was done nor why it was not.
+    pub(super) fn with_lock<T>(
+        &self,
+        state_id: &str,
+        state: StateRead,
+        action: impl FnOnce(&Lock, Reading) -> Result<T, Error>,
+    ) -> Result<T, Error> {
+        let wanted = Wanted { limits: self.client().settings().lock.clone(), owner: "", state };
+        let (lock, reading) = self.locks.acquire(state_id, &wanted)?;
+        let result = action(&lock, reading);
         if !matches!(&result, Err(error) if error.kind == ErrorKind::OutcomeUnknown) {
             let _ = lock.release(&self.locks);
         }
         result
-    }
-
-    fn wanted(&self, state: StateRead) -> Wanted<'static> {
-        Wanted { limits: self.locks.client().settings().lock.clone(), owner: "", state }
-    }
-
-    fn client(&self) -> &Client<'a> {
-        self.locks.client()
     }
 }
 
@@ -279,8 +186,4 @@ fn version(reading: &Reading) -> Result<String, Error> {
         Some([updated_at, ..]) => text(updated_at.clone()),
         None => Ok("0".to_owned()),
     }
-}
-
-fn no_row() -> Error {
-    Error::new(ErrorKind::Protocol, "the server counted no rows where a count was asked for")
 }
