@@ -16,7 +16,7 @@ class ClickHouseStateError(MeltanoError):
 
     def __init__(self, kind: str, message: str, hint: str | None = None) -> None:
         """Make an error of a kind that `types.error-kind` in the WIT package names."""
-        super().__init__(message, hint)
+        super().__init__(message, hint and hint[0].upper() + hint[1:])
         self.kind = kind
 
 

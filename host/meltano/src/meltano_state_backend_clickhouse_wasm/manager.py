@@ -83,10 +83,19 @@ class ClickHouseStateStoreManager(StateStoreManager):
         Meltano's own method, which is marked as final, means the same. It takes the lock, reads, writes and releases
         one after the other; the component does it in four requests, or in two under a lock that is held.
         """
-        with self._session.turn(state.state_id):
-            if self._lock_per_run:
-                self._session.hold(state.state_id)
-            self._write("update", state)
+        session = self._session
+        with session.turn(state.state_id):
+            if not self._lock_per_run:
+                self._write("update", state)
+                return
+            session.hold(state.state_id)
+            try:
+                self._write("update", state)
+            except ClickHouseStateError as error:
+                if error.kind == "lock-lost":
+                    # Another process may have written meanwhile, which this error says. The next state takes it anew.
+                    session.give_up(state.state_id)
+                raise
 
     def delete(self, state_id: str) -> None:
         """Remove a state."""
@@ -128,16 +137,10 @@ class ClickHouseStateStoreManager(StateStoreManager):
 
     def _write(self, function: str, state: MeltanoState) -> None:
         lock = self._session.held.get(state.state_id)
-        if lock is None:
-            self._store(function, _to_record(state))
-            return
-        try:
+        if lock:
             lock.write(function, _to_record(state))
-        except ClickHouseStateError as error:
-            if error.kind == "lock-lost":
-                # The next state takes it anew; this one is told that another process may have written meanwhile.
-                self._session.give_up(state.state_id)
-            raise
+        else:
+            self._store(function, _to_record(state))
 
 
 class ClickHouseHttpsStateStoreManager(ClickHouseStateStoreManager):

@@ -63,8 +63,9 @@ class Session:
         return self.held[state_id]
 
     def give_up(self, state_id: str) -> None:
-        """Release the lock of a state id."""
-        self.held.pop(state_id).release()
+        """Release the lock of a state id, if it is held."""
+        if lock := self.held.pop(state_id, None):
+            lock.release()
 
 
 def _release_all(held: dict[str, HeldLock]) -> None:
