@@ -7,6 +7,7 @@ mod bench;
 mod build;
 mod clickhouse;
 mod demo;
+mod meltano;
 mod old_clickhouse;
 mod peers;
 mod progress;
@@ -35,6 +36,7 @@ enum Task {
     Build(build::Args),
     Clickhouse(clickhouse::Args),
     Demo(demo::Args),
+    Meltano(meltano::Args),
     Test(test::Args),
     Wit(wit::Args),
 }
@@ -45,6 +47,7 @@ fn main() -> ExitCode {
         Task::Build(args) => build::run(&args),
         Task::Clickhouse(args) => clickhouse::run(&args),
         Task::Demo(args) => demo::run(&args),
+        Task::Meltano(args) => meltano::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),
     };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     clickhouse::Embedded,
-    old_clickhouse,
+    meltano, old_clickhouse,
     peers::{self, Peers},
     server,
     suite::Suite,
@@ -70,6 +70,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         suite.skip(old_server, "apt offers no clickhouse-server 18.16.1; the tests use what one answered once");
     }
     suite.cargo_with(&variables, &format!("test --workspace{ignored}"))?;
+    let add_on = "the add-on for Meltano";
+    if meltano::can_install() {
+        suite.step(add_on, meltano::test)?;
+    } else {
+        suite.skip(add_on, "there is no python3, 3.10 or later, with venv and pip");
+    }
     suite.finish();
     Ok(())
 }

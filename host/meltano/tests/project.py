@@ -61,15 +61,18 @@ class Project:
             "config": {"output": str(self.records)},
         }
 
-    def start(self, *arguments: str, **settings) -> subprocess.Popen:
-        """Start `meltano`, in a process group of its own; `settings` are the tap's."""
+    def environment(self, **settings) -> dict[str, str]:
+        """The variables for commands; `settings` are the tap's."""
         env = {name: value for name, value in os.environ.items() if not name.startswith("MELTANO_STATE_BACKEND")}
-        env["MELTANO_SEND_ANONYMOUS_USAGE_STATS"] = "false"
-        env |= {f"TAP_COUNT_{name.upper()}": str(value) for name, value in {**self.settings, **settings}.items()}
+        tap = {f"TAP_COUNT_{name.upper()}": str(value) for name, value in {**self.settings, **settings}.items()}
+        return {**env, **tap, "MELTANO_SEND_ANONYMOUS_USAGE_STATS": "false"}
+
+    def start(self, *arguments: str, **settings) -> subprocess.Popen:
+        """Start `meltano`, in a process group of its own."""
         return subprocess.Popen(
             [MELTANO, *arguments],
             cwd=self.directory,
-            env=env,
+            env=self.environment(**settings),
             stdin=subprocess.DEVNULL,
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
@@ -81,6 +84,21 @@ class Project:
         """What `meltano` prints: its results, or where it is expected to fail its log."""
         output, log = finish(self.start(*arguments, **settings), expect)
         return log if expect else output
+
+    def many(self, commands: list[list[str]]) -> list[tuple[int, str]]:
+        """The exit code and the results of each command."""
+        script = Path(__file__).with_name("many_commands.py")
+        done = subprocess.run(
+            [sys.executable, script],
+            cwd=self.directory,
+            env=self.environment(),
+            input=json.dumps(commands),
+            capture_output=True,
+            text=True,
+            timeout=SECONDS,
+        )
+        assert done.returncode == 0, done.stderr
+        return json.loads(done.stdout)
 
     def numbers(self) -> list[int]:
         """What the target got."""

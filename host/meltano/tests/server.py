@@ -1,6 +1,7 @@
 """The ClickHouse that the tests use, seen from beside the backend."""
 
 import os
+import time
 import urllib.request
 from urllib.parse import unquote, urlsplit
 
@@ -22,8 +23,6 @@ def query(statement: str) -> list[str]:
 
 def eventually(condition, seconds: float = 60):
     """What `condition` returns once that is true."""
-    import time
-
     end = time.monotonic() + seconds
     while not (value := condition()):
         assert time.monotonic() < end, "it did not come about"

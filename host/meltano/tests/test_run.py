@@ -12,7 +12,7 @@ RUN = ("run", "tap-count", "target-file")
 ID = "dev:tap-count-to-target-file"
 
 #: A holder that was killed is overcome in a few seconds instead of minutes.
-SHORT = {"lock_stale_seconds": 4, "request_timeout_seconds": 2, "lock_settle_seconds": 0.1}
+SHORT = {"lock_stale_seconds": 6, "request_timeout_seconds": 2, "lock_settle_seconds": 0.1}
 
 LOCKS = [pytest.param({}, id="lock per state"), pytest.param({"lock_per_run": True}, id="lock per run")]
 
