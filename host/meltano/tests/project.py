@@ -12,8 +12,8 @@ import yaml
 PLUGINS = Path(__file__).parent / "plugins"
 MELTANO = Path(sys.executable).parent / "meltano"
 
-#: Enough for a command on a busy machine; one that waits for more hangs.
-SECONDS = 120
+#: Enough for a command on a busy machine; one that takes longer hangs.
+SECONDS = 300
 
 
 class Project:

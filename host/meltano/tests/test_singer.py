@@ -9,7 +9,7 @@ import pytest
 import server
 from project import Project
 
-RUN = ("run", "tap-jsonl", "target-csv")
+RUN = ("run", "tap-spreadsheets", "target-csv")
 
 
 @pytest.fixture
@@ -20,55 +20,55 @@ def programs():
 
 
 class SingerProject(Project):
-    """A project that loads the lines of a file into a table."""
+    """A project that loads files into a table, which the target writes anew in each run."""
 
     def __init__(self, directory: Path, programs: Path, uri: str | None, **settings) -> None:
         self.programs = programs
-        self.source = directory / "people.jsonl"
+        self.source = directory / "people"
         super().__init__(directory, uri, **settings)
 
     def tap(self) -> dict:
         return {
-            "name": "tap-jsonl",
-            "namespace": "tap_jsonl",
-            "executable": str(self.programs / "tap-jsonl"),
+            "name": "tap-spreadsheets",
+            "namespace": "tap_spreadsheets",
+            "executable": str(self.programs / "tap-spreadsheets"),
             "capabilities": ["catalog", "discover", "state"],
-            "settings": [{"name": "path"}, {"name": "emit_state_every", "kind": "integer"}],
-            "config": {"path": str(self.source), "emit_state_every": 4},
+            "settings": [{"name": "files", "kind": "array"}],
+            "config": {"files": [{"path": str(self.source / "*.csv"), "format": "csv", "table_name": "people"}]},
         }
 
     def target(self) -> dict:
-        names = ("output_path", "overwrite_behavior")
         return {
             "name": "target-csv",
             "namespace": "target_csv",
             "executable": str(self.programs / "target-csv"),
-            "settings": [{"name": name} for name in names],
-            "config": {"output_path": str(self.directory), "overwrite_behavior": "append_records"},
+            "settings": [{"name": "output_path"}],
+            "config": {"output_path": str(self.directory)},
         }
 
-    def add(self, *names: str, at: int) -> None:
-        """Append lines to the source, at a time in seconds since 1970: the tap keeps it in the state."""
-        with self.source.open("a") as source:
-            source.writelines(f'{{"name": "{name}"}}\n' for name in names)
-        os.utime(self.source, (at, at))
+    def add(self, file: str, *names: str, at: int) -> None:
+        """Add a file, of a time in seconds since 1970: the tap goes by it and keeps it in the state."""
+        self.source.mkdir(exist_ok=True)
+        path = self.source / file
+        path.write_text("\n".join(["name,number", *(f"{name},{number}" for number, name in enumerate(names)), ""]))
+        os.utime(path, (at, at))
 
     def loaded(self) -> list[str]:
         """What the target wrote."""
-        with (self.directory / "jsonl.csv").open() as table:
+        with (self.directory / "people.csv").open() as table:
             return [row["name"] for row in csv.DictReader(table)]
 
 
 def load_twice(project: SingerProject) -> str:
-    """The state after a second run, which has more to load than the first."""
+    """The state after a second run, which finds one file that the first did not."""
     many = [f"person {number}" for number in range(10)]
-    project.add(*many, at=1_700_000_000)
+    project.add("monday.csv", *many, at=1_700_000_000)
     project.meltano(*RUN)
     assert project.loaded() == many
-    project.add("late", "later", at=1_700_000_100)
+    project.add("tuesday.csv", "late", "later", at=1_700_000_100)
     project.meltano(*RUN)
-    assert project.loaded() == [*many, "late", "later"]
-    return project.meltano("state", "get", "dev:tap-jsonl-to-target-csv").replace(str(project.directory), "…")
+    assert project.loaded() == ["late", "later"]
+    return project.meltano("state", "get", "dev:tap-spreadsheets-to-target-csv")
 
 
 def test_a_second_run_loads_only_what_is_new(tmp_path, schema, programs):
@@ -76,5 +76,5 @@ def test_a_second_run_loads_only_what_is_new(tmp_path, schema, programs):
     projects = [SingerProject(tmp_path / name, programs, uri, schema=schema) for name, uri in backends.items()]
     with ThreadPoolExecutor() as both:
         ours, meltanos = both.map(load_twice, projects)
-    assert "people.jsonl" in ours
+    assert "2023-11-14T22:15:00" in ours
     assert ours == meltanos
