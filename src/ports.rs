@@ -99,15 +99,17 @@ pub enum TransportErrorKind {
     TimedOut,
     /// The connection ended early. The server may have seen the request.
     Lost,
-    /// The answer is no valid HTTP, or larger than the plugin host allows. The server may have seen the request.
+    /// The answer is no valid HTTP. The server may have seen the request.
     BadAnswer,
+    /// The answer is larger than the plugin host or this backend allows. The server may have seen the request.
+    TooLarge,
 }
 
 impl TransportErrorKind {
     /// Whether the server may have carried the request out.
     #[must_use]
     pub const fn may_have_arrived(self) -> bool {
-        matches!(self, Self::TimedOut | Self::Lost | Self::BadAnswer)
+        matches!(self, Self::TimedOut | Self::Lost | Self::BadAnswer | Self::TooLarge)
     }
 }
 

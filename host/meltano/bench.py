@@ -12,8 +12,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent / "tests"))
 
-import server  # noqa: E402
-from project import Project  # noqa: E402
+import server
+from project import Project
 
 RUN = ("run", "tap-count", "target-file")
 
@@ -34,7 +34,7 @@ def seconds(project: Project, lines: int) -> float:
 def measure(directory: Path, schema: str) -> None:
     """Print a line for each size and backend."""
     projects = {
-        name: Project(directory / name.replace(" ", "-"), settings is not None and server.URI, schema=schema + name[-3:], **(settings or {}))
+        name: Project(directory / name, None if settings is None else server.URI, schema=schema, **(settings or {}))
         for name, settings in BACKENDS.items()
     }
     for project in projects.values():
@@ -53,14 +53,13 @@ def measure(directory: Path, schema: str) -> None:
 
 
 def main() -> None:
-    """Measure in a directory and databases that are removed."""
-    schema = f"meltano_bench_{uuid.uuid4().hex[:12]}_"
+    """Measure in a directory and a database that are removed."""
+    schema = f"meltano_bench_{uuid.uuid4().hex[:12]}"
     with tempfile.TemporaryDirectory() as directory:
         try:
             measure(Path(directory), schema)
         finally:
-            for name in BACKENDS:
-                server.query(f"DROP DATABASE IF EXISTS {schema + name[-3:]}")
+            server.query(f"DROP DATABASE IF EXISTS {schema}")
 
 
 if __name__ == "__main__":

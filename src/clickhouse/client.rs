@@ -60,6 +60,11 @@ impl<'a> Client<'a> {
         (state.clone(), format!("{state}_lock"))
     }
 
+    /// The unquoted names of the table of earlier versions and of the view that fills it.
+    pub(crate) fn history_names(&self) -> [String; 2] {
+        ["_history", "_history_feed"].map(|suffix| format!("{}{suffix}", self.settings.table))
+    }
+
     /// Carries out a statement within the request timeout. What only reads is repeated when the connection is lost or
     /// the service is away for the moment; a write is repeated too if it is idempotent. A connection that is lost eight
     /// times is lost for good. What a server may be too old for is explained by its version, with one more request.
@@ -255,7 +260,10 @@ impl Stage {
                 Self::Connection
             }
             TransportErrorKind::Tls => Self::Tls,
-            TransportErrorKind::TimedOut | TransportErrorKind::Lost | TransportErrorKind::BadAnswer => Self::Answer,
+            TransportErrorKind::TimedOut
+            | TransportErrorKind::Lost
+            | TransportErrorKind::BadAnswer
+            | TransportErrorKind::TooLarge => Self::Answer,
         }
     }
 }

@@ -150,6 +150,11 @@ pub(crate) fn transport(error: &TransportError, settings: &Settings) -> Error {
         TransportErrorKind::BadAnswer => {
             (ErrorKind::Protocol, format!("the answer from {server} cannot be read: {detail}"), check_port(settings))
         }
+        TransportErrorKind::TooLarge => (
+            ErrorKind::Protocol,
+            format!("the answer from {server} is too large: {detail}"),
+            "ask for less, with a pattern or a limit, or raise the plugin host's limit for answers".to_owned(),
+        ),
     };
     Error::new(kind, message).with_hint(hint)
 }

@@ -45,7 +45,7 @@ enum Table {
 
 impl Existing {
     fn read(client: &Client, days: u16) -> Result<Self, Error> {
-        let [history, feed] = ["_history", "_history_feed"].map(|suffix| client.settings().table.clone() + suffix);
+        let [history, feed] = client.history_names();
         let statement = Statement::new(
             Effect::Read,
             "SELECT position(create_table_query, {days:String}) > 0, name FROM system.tables \

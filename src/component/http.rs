@@ -22,6 +22,9 @@ pub(super) struct WasiHttp;
 
 /// How much of a body one read may bring.
 const READ_SIZE: u64 = 1 << 20;
+/// The largest body that is read, in hosts that set no limit of their own. A page of states has 8 MiB, one state up to 48
+/// on its way; ids alone are not paged.
+const LARGEST_BODY: usize = 128 << 20;
 
 impl Http for WasiHttp {
     fn send(&self, request: &Request, timeouts: Timeouts) -> Result<Response, TransportError> {
@@ -135,6 +138,10 @@ fn read(incoming: IncomingResponse, deadline: &Deadline) -> Result<Response, Tra
     let stream = body.stream().map_err(|()| refused("answer"))?;
     let readable = stream.subscribe();
     loop {
+        if response.body.len() > LARGEST_BODY {
+            let detail = format!("more than {} MiB", LARGEST_BODY >> 20);
+            return Err(TransportError { kind: TransportErrorKind::TooLarge, detail });
+        }
         match stream.read(READ_SIZE) {
             Ok(chunk) if chunk.is_empty() => deadline.wait(&[&readable])?,
             Ok(mut chunk) => response.body.append(&mut chunk),
@@ -205,6 +212,7 @@ fn kind(code: &ErrorCode) -> TransportErrorKind {
         E::ConnectionTerminated | E::HttpResponseIncomplete | E::HttpProtocolError | E::InternalError(_) => {
             TransportErrorKind::Lost
         }
+        E::HttpResponseBodySize(_) => TransportErrorKind::TooLarge,
         _ => TransportErrorKind::BadAnswer,
     }
 }

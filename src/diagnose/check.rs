@@ -84,7 +84,9 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
     let known = privileges::find_missing(client, wanted);
 
     report.add(tried, existence(&existing, &names, known.as_ref(), read_only));
-    report.add("compare with what the statements need", layout::judge(&existing, &names.state, &names.lock));
+    let with_history = client.settings().history_days.is_some_and(|days| days > 0);
+    let verdict = layout::judge(&existing, &names.state, &names.lock, with_history);
+    report.add("compare with what the statements need", verdict);
     report.add(format!("CHECK GRANT {listed}"), privileges(known, &names, read_only));
     report.add("compare the clocks", clocks);
     let finding = profile.map_or_else(Finding::from, |rows| profile::judge(&rows, &names.user));
@@ -102,7 +104,7 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
 /// [`ErrorKind::SchemaMismatch`], naming every fault; otherwise as the server reports them.
 pub(crate) fn refuse_other_tables(client: &Client) -> Result<(), Error> {
     let names = Names::new(client.settings());
-    let finding = layout::judge(&tables::read(client)?, &names.state, &names.lock);
+    let finding = layout::judge(&tables::read(client)?, &names.state, &names.lock, false);
     if finding.status != super::Status::Failed {
         return Ok(());
     }

@@ -3,8 +3,15 @@
 use super::report::Finding;
 use super::tables::{Existing, Table};
 
-/// Judges the tables that exist. `state` and `lock` are their names as they stand in a statement.
-pub(super) fn judge(existing: &Existing, state: &str, lock: &str) -> Finding {
+/// Judges the tables that exist. `state` and `lock` are their names as they stand in a statement; `with_history` is whether
+/// a history is wanted.
+pub(super) fn judge(existing: &Existing, state: &str, lock: &str, with_history: bool) -> Finding {
+    if existing.history_feed && !existing.history {
+        return Finding::failed(
+            "the table of earlier versions is gone, and the view that fills it lets no write succeed",
+            "drop the view, whose name ends in _history_feed, and run meltano-state init",
+        );
+    }
     let mut faults = Vec::new();
     if let Some(table) = &existing.state {
         faults.extend(faults_of(table, state, STATE_COLUMNS));
@@ -34,6 +41,12 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str) -> Finding {
         return Finding::warning(
             format!("{lock} has the old layout: a merge may remove the row of a holder, and locks take longer"),
             "run meltano-state init while no pipeline runs",
+        );
+    }
+    if with_history && existing.state.is_some() && !existing.history_feed {
+        return Finding::warning(
+            "history_days is set, but no earlier versions of states are kept",
+            "run meltano-state init, as a user who may create tables and views",
         );
     }
     match (&existing.state, &existing.lock) {
@@ -117,9 +130,26 @@ mod tests {
     }
 
     fn check(state: Option<Table>, lock: Option<Table>, status: Status, found: &str) {
-        let finding = judge(&Existing { database: true, state, lock }, "m.state", "m.state_lock");
+        let existing = Existing { database: true, state, lock, ..Existing::default() };
+        let finding = judge(&existing, "m.state", "m.state_lock", false);
         assert_eq!(finding.status, status, "{finding:?}");
         assert!(finding.found.contains(found), "{finding:?}");
+    }
+
+    #[test]
+    fn a_history_that_is_wanted_and_one_that_is_broken() {
+        let check = |history, history_feed, with_history, status| {
+            let existing = Existing { database: true, state: Some(state(RIGHT)), lock: None, history, history_feed };
+            let finding = judge(&existing, "m.state", "m.state_lock", with_history);
+            assert_eq!(finding.status, status, "{finding:?}");
+        };
+        check(false, false, false, Status::Ok);
+        check(true, true, true, Status::Ok);
+        check(true, true, false, Status::Ok);
+        check(false, false, true, Status::Warning);
+        check(true, false, true, Status::Warning);
+        check(false, true, true, Status::Failed);
+        check(false, true, false, Status::Failed);
     }
 
     const RIGHT: &str = "ReplacingMergeTree(updated_at) ORDER BY state_id SETTINGS index_granularity = 8192";

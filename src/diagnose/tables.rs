@@ -9,6 +9,10 @@ pub(super) struct Existing {
     pub(super) database: bool,
     pub(super) state: Option<Table>,
     pub(super) lock: Option<Table>,
+    /// The table of earlier versions.
+    pub(super) history: bool,
+    /// The view that fills it.
+    pub(super) history_feed: bool,
 }
 
 /// A table as the server describes it.
@@ -32,22 +36,29 @@ impl Table {
 /// Reads the descriptions, in one request.
 pub(super) fn read(client: &Client) -> Result<Existing, Error> {
     let (state, lock) = client.table_names();
+    let [history, feed] = client.history_names();
     let statement = Statement::new(
         Effect::Read,
         "SELECT 0, '', name, '' FROM system.databases WHERE name = {database:String} \
          UNION ALL SELECT 1, name, if(engine_full = '', engine, engine_full), sorting_key FROM system.tables \
-         WHERE database = {database:String} AND name IN ({state:String}, {lock:String}) \
+         WHERE database = {database:String} AND name IN ({state:String}, {lock:String}, {history:String}, {feed:String}) \
          UNION ALL SELECT 2, table, name, type FROM system.columns \
          WHERE database = {database:String} AND table IN ({state:String}, {lock:String}) FORMAT TabSeparated",
     )
     .param("database", client.schema())
     .param("state", &state)
-    .param("lock", &lock);
+    .param("lock", &lock)
+    .param("history", &history)
+    .param("feed", &feed);
     let mut existing = Existing::default();
     for row in client.run(&statement)?.texts()? {
         let [kind, table, first, second] = row.as_slice() else { continue };
         if kind == "0" {
             existing.database = true;
+            continue;
+        }
+        if *table == history || *table == feed {
+            *(if *table == history { &mut existing.history } else { &mut existing.history_feed }) = true;
             continue;
         }
         let slot = if *table == state { &mut existing.state } else { &mut existing.lock };

@@ -4,21 +4,27 @@
 //! then has to be allowed to create databases and users. Each test works in a database of its own and removes it.
 
 mod authority;
+mod bulk;
 mod cases;
 mod check;
 mod cli;
 mod config;
 mod connections;
 mod contract;
+mod copies;
 mod creation;
+mod exactness;
 mod forwarder;
+mod history;
 mod host;
 mod lock_commands;
 mod locks;
+mod merging;
 mod network;
 mod old_server;
 mod peers;
 mod privileges;
+mod rng;
 mod sandbox;
 mod secrets;
 mod server;

@@ -40,6 +40,7 @@ fn imports_and_exports() {
         exports,
         [
             "meltano:state-backend/diagnostics@0.1.0",
+            "meltano:state-backend/history@0.1.0",
             "meltano:state-backend/locking@0.1.0",
             "meltano:state-backend/store@0.1.0",
         ]

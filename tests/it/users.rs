@@ -38,6 +38,19 @@ pub(crate) const SECRETIVE: User = User {
     grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE, CREATE DATABASE ON {}.*", ENGINE],
 };
 
+/// The README's list for who keeps a history.
+pub(crate) const HISTORY: &str =
+    "CREATE TABLE, CREATE VIEW, DROP VIEW, SELECT, INSERT, ALTER DELETE, ALTER TTL ON {}.*";
+/// And for who looks into it.
+pub(crate) const HISTORY_READER: &str = "SELECT ON {}.state_history";
+
+pub(crate) const HISTORIAN: User =
+    User { name: "historian", readonly: 0, settings: &[], grants: &[HISTORY, ENGINE, "TABLE ENGINE ON MergeTree"] };
+pub(crate) const REMEMBERER: User =
+    User { name: "rememberer", readonly: 0, settings: &[], grants: &[MINIMAL[0], MINIMAL[1], HISTORY_READER] };
+/// Knows nothing of a history that is kept.
+pub(crate) const UNAWARE: User = User { name: "unaware", readonly: 0, settings: &[], grants: MINIMAL };
+
 /// For the checks of connections, each with something that is not as it should be.
 pub(crate) const CHECKED: User = User { name: "checked", readonly: 0, settings: &[], grants: MINIMAL };
 pub(crate) const CHECKED_READER: User =
@@ -59,7 +72,7 @@ pub(crate) const HINDERED: User = User {
 pub(crate) const CACHED: User =
     User { name: "cached", readonly: 0, settings: &[("use_query_cache", "1")], grants: MINIMAL };
 
-const ALL: [User; 12] = [
+const ALL: [User; 15] = [
     LIMITED,
     READER,
     READER_WITH_SETTINGS,
@@ -72,6 +85,9 @@ const ALL: [User; 12] = [
     WITHOUT_DELETE,
     HINDERED,
     CACHED,
+    HISTORIAN,
+    REMEMBERER,
+    UNAWARE,
 ];
 
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.

@@ -68,9 +68,12 @@ fn host_id(metadata: &Metadata) -> Result<&PackageId> {
 
 fn build_host(dev: bool, host: &PackageId) -> Result<Built> {
     let mut command = workspace::cargo();
-    command.args(["build", "--package", HOST, "--message-format=json-render-diagnostics"]);
-    if !dev {
-        command.arg("--release");
+    command.args(["build", "--message-format=json-render-diagnostics"]);
+    if dev {
+        // What the tests select, so that neither compiles wasmtime again for other features of its dependencies.
+        command.args(["--workspace", "--lib", "--bins", "--tests"]);
+    } else {
+        command.args(["--package", HOST, "--release"]);
     }
     let mut cargo = command.stdout(Stdio::piped()).spawn().context("cannot run cargo")?;
     let messages = BufReader::new(cargo.stdout.take().context("cargo has no stdout")?);
@@ -81,7 +84,7 @@ fn build_host(dev: bool, host: &PackageId) -> Result<Built> {
             Message::BuildScriptExecuted(script) if script.package_id == *host => {
                 built.out_dir = Some(script.out_dir.into());
             }
-            Message::CompilerArtifact(artifact) if artifact.target.name == HOST_PROGRAM => {
+            Message::CompilerArtifact(artifact) if artifact.target.name == HOST_PROGRAM && !artifact.profile.test => {
                 built.program = artifact.executable.map(PathBuf::from).or(built.program);
             }
             _ => {}

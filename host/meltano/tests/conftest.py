@@ -4,6 +4,7 @@ import os
 import uuid
 
 import pytest
+
 import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateStoreManager
 

@@ -25,7 +25,6 @@ class Project:
         self.settings = {"count": 5, "stream": "numbers"}
         directory.mkdir(parents=True)
         content = {
-            "version": 1,
             "project_id": "11111111-2222-3333-4444-555555555555",
             "default_environment": "dev",
             "environments": [{"name": "dev"}],
@@ -96,6 +95,7 @@ class Project:
             capture_output=True,
             text=True,
             timeout=SECONDS,
+            check=False,
         )
         assert done.returncode == 0, done.stderr
         return json.loads(done.stdout)

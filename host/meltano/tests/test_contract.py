@@ -1,8 +1,9 @@
 """What Meltano expects of a state backend."""
 
 import pytest
-import server
 from meltano.core.state_store import MeltanoState, StateStoreManager
+
+import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateError
 
 ID = "dev:tap-a-to-target-b"

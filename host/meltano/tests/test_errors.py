@@ -3,14 +3,14 @@
 import socket
 
 import pytest
-import server
 from meltano.core.error import MeltanoError
 from meltano.core.state_store import MeltanoState
 from meltano.core.state_store.base import MissingStateBackendSettingsError, StateIDLockedError
 
+import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateError, ClickHouseStateStoreManager
-from meltano_state_backend_clickhouse_wasm.errors import from_component
 from meltano_state_backend_clickhouse_wasm.component import record
+from meltano_state_backend_clickhouse_wasm.errors import from_component
 
 SECRET = "not-the-password"
 

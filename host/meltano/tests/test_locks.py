@@ -5,10 +5,10 @@ import threading
 import time
 
 import pytest
-import server
 from meltano.core.state_store import MeltanoState
 from meltano.core.state_store.base import StateIDLockedError
 
+import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateError, ClickHouseStateStoreManager
 
 ID = "dev:tap-a-to-target-b"

@@ -3,10 +3,10 @@
 import os
 
 import pytest
-import server
-from project import Project, finish, kill
 
+import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateStoreManager
+from project import Project, finish, kill
 
 RUN = ("run", "tap-count", "target-file")
 ID = "dev:tap-count-to-target-file"

@@ -27,7 +27,9 @@ def test_every_setting_is_registered_and_described():
 
 def test_values_reach_the_component_as_text():
     values = {"secure": True, "port": 8443, "lock_stale_seconds": Decimal("90.5"), "user": None, "lock_per_run": True}
-    assert settings.for_component("clickhouse://h", {**values, "lock_retry_seconds": 1, "lock_timeout_seconds": 10}) == {
+    assert settings.for_component(
+        "clickhouse://h", {**values, "lock_retry_seconds": 1, "lock_timeout_seconds": 10}
+    ) == {
         "state_backend.uri": "clickhouse://h",
         "state_backend.lock_retry_seconds": "1",
         "state_backend.clickhouse.secure": "true",

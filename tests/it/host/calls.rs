@@ -1,13 +1,16 @@
 //! Calls of the embedded component over servers that exist only in memory.
 
+use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use bytes::Bytes;
 use http::{Request, Response};
+use http_body::{Body, Frame};
 use http_body_util::{BodyExt as _, Full};
-use meltano_state_host::wasi_http::{RequestOptions, WasiBody};
+use meltano_state_host::wasi_http::{Error, RequestOptions, WasiBody};
 use meltano_state_host::{
     Builder, CallError, ErrorKind, Fault, Faults, Instance, Limit, Limits, Plugin, Sending, Settings, Surroundings,
     Transport,
@@ -15,6 +18,7 @@ use meltano_state_host::{
 use tokio::time::Instant;
 
 use super::server::NO_TABLE;
+use crate::sandbox::component_error;
 
 /// A server without tables: reading finds nothing.
 struct NoTable;
@@ -53,6 +57,26 @@ impl Transport for Large {
             _ => return NoTable.send(request, options),
         };
         Box::pin(std::future::ready(Ok(Response::new(body))))
+    }
+}
+
+/// A server whose answer does not end.
+struct Endless;
+
+impl Transport for Endless {
+    fn send(&self, _request: Request<WasiBody>, _options: RequestOptions) -> Sending<'_> {
+        Box::pin(std::future::ready(Ok(Response::new(Zeros.boxed_unsync()))))
+    }
+}
+
+struct Zeros;
+
+impl Body for Zeros {
+    type Data = Bytes;
+    type Error = Error;
+
+    fn poll_frame(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<Option<Result<Frame<Bytes>, Error>>> {
+        Poll::Ready(Some(Ok(Frame::data(Bytes::from_static(&[0; 1 << 16])))))
     }
 }
 
@@ -99,6 +123,15 @@ async fn an_answer_that_is_too_large_is_named() {
         assert_eq!(instance.get("dev:a").await, Ok(None));
     }
     assert_eq!(transport.0.load(Ordering::Relaxed), 4);
+}
+
+#[tokio::test]
+async fn a_host_without_limits_is_not_exhausted_either() {
+    let limits = limits(|limits| (limits.response, limits.memory) = (usize::MAX, 1 << 30));
+    let mut instance = instance(builder(Endless).limits(limits)).await;
+    let error = component_error(instance.get("dev:a").await);
+    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert!(error.message.contains("too large: more than 128 MiB"), "{error}");
 }
 
 #[tokio::test]

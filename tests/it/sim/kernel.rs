@@ -4,12 +4,12 @@ use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::monitor::Monitor;
-use super::rng::Rng;
 use super::scenario::Scenario;
 use super::server::{Server, Stage};
 use super::state::Version;
 use super::table::LockTable;
 use super::times::{Weather, delay, long};
+use crate::rng::Rng;
 
 /// What happens to a client, which it handles in the order in which it happened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

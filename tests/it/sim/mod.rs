@@ -29,7 +29,6 @@ mod must_catch;
 mod peer;
 mod protocols;
 mod request;
-mod rng;
 mod scenario;
 mod server;
 mod state;

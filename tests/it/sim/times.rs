@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use meltano_state_backend_clickhouse::settings::{LockProtocol, LockSettings};
 
-use super::rng::Rng;
+use crate::rng::Rng;
 
 /// The limits that are set.
 #[derive(Clone, Copy, Debug)]

@@ -57,9 +57,7 @@ class Session:
         """The lock of a state id; taken, unless it is held."""
         if state_id not in self.held:
             stale = stale_seconds(self._settings)
-            self.held[state_id] = HeldLock(
-                self.instance, state_id, stale_seconds=stale, retry_seconds=retry_seconds
-            )
+            self.held[state_id] = HeldLock(self.instance, state_id, stale_seconds=stale, retry_seconds=retry_seconds)
         return self.held[state_id]
 
     def give_up(self, state_id: str) -> None:

@@ -52,7 +52,8 @@ CONNECT_TIMEOUT_SECONDS = _setting(
     "connect_timeout_seconds", "How long a connection may take to be made; 10 unless given", SettingKind.DECIMAL
 )
 REQUEST_TIMEOUT_SECONDS = _setting(
-    "request_timeout_seconds", "How long a statement may take, repetitions included; 60 unless given",
+    "request_timeout_seconds",
+    "How long a statement may take, repetitions included; 60 unless given",
     SettingKind.DECIMAL,
 )
 

@@ -2,10 +2,11 @@
 """A target that appends records to the file that its config names as `output`, and confirms each state at once."""
 
 import json
+import pathlib
 import sys
 
-config = json.load(open(sys.argv[sys.argv.index("--config") + 1]))
-with open(config["output"], "a") as output:
+config = json.loads(pathlib.Path(sys.argv[sys.argv.index("--config") + 1]).read_text())
+with pathlib.Path(config["output"]).open("a") as output:
     for line in sys.stdin:
         message = json.loads(line)
         if message["type"] == "RECORD":

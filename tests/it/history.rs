@@ -1,0 +1,137 @@
+//! Earlier versions.
+
+use meltano_state_host::{Entry, ErrorKind, Instance, State};
+
+use crate::sandbox::{Sandbox, component_error, instance, state};
+
+const DAYS: &str = "state_backend.clickhouse.history_days";
+
+async fn keeping(sandbox: &Sandbox, days: &str) -> Instance {
+    let mut store = instance(&sandbox.uri(), &[(DAYS, days)]).await;
+    store.init().await.unwrap();
+    store
+}
+
+fn n(n: u32) -> State {
+    state("a", None, Some(&format!("{{\"n\":{n}}}")))
+}
+
+async fn versions(store: &mut Instance) -> Vec<State> {
+    let versions = store.versions("a", None, None).await.unwrap();
+    assert!(versions.is_sorted_by(|newer, older| newer.updated_at > older.updated_at));
+    versions.into_iter().map(|entry| entry.content.unwrap()).collect()
+}
+
+#[tokio::test]
+async fn it_is_off_unless_it_is_turned_on() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    store.init().await.unwrap();
+    store.set(&n(1)).await.unwrap();
+    assert_eq!(sandbox.sql("SELECT count() FROM system.tables WHERE database = '{}'"), "2\n");
+    for error in [component_error(store.versions("a", None, None).await), component_error(store.restore("a", 1).await)]
+    {
+        assert_eq!(error.kind, ErrorKind::InvalidArgument);
+        assert!(error.hint.unwrap().contains("history_days"));
+    }
+}
+
+#[tokio::test]
+async fn every_write_of_anybody_is_a_version() {
+    let sandbox = Sandbox::new();
+    // Without init: the first write creates the tables, and the history with them.
+    let mut store = instance(&sandbox.uri(), &[(DAYS, "7")]).await;
+    store.set(&n(1)).await.unwrap();
+    store.update(&state("a", Some("{\"p\":1}"), None)).await.unwrap();
+    store.set_all(&[n(2), state("b", None, Some("{\"x\":1}"))]).await.unwrap();
+    sandbox.sql("INSERT INTO {}.state (state_id, partial_state, completed_state) VALUES ('a', NULL, '{\"n\": 3}')");
+    let both = state("a", Some("{\"p\":1}"), Some("{\"n\":1}"));
+    assert_eq!(versions(&mut store).await, [state("a", None, Some("{\"n\": 3}")), n(2), both.clone(), n(1)]);
+
+    let entries = store.versions("a", None, None).await.unwrap();
+    let page = store.versions("a", Some(entries[0].updated_at), Some(2)).await.unwrap();
+    assert_eq!(
+        page.iter().map(|entry| entry.updated_at).collect::<Vec<_>>(),
+        [entries[1].updated_at, entries[2].updated_at]
+    );
+    assert_eq!(entries[2].size, 14);
+    assert_eq!(store.versions("a", Some(entries[3].updated_at), None).await.unwrap(), []);
+    assert_eq!(store.versions("none", None, None).await.unwrap(), []);
+    // Nothing was written twice, and what is deleted stays.
+    store.clear("a").await.unwrap();
+    assert_eq!(versions(&mut store).await.len(), 4);
+}
+
+#[tokio::test]
+async fn a_version_is_restored_as_a_new_one() {
+    let sandbox = Sandbox::new();
+    let mut store = keeping(&sandbox, "7").await;
+    for count in 1..=3 {
+        store.set(&n(count)).await.unwrap();
+    }
+    let first = store.versions("a", None, None).await.unwrap().pop().unwrap().updated_at;
+    store.restore("a", first).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(n(1)));
+    assert_eq!(versions(&mut store).await, [n(1), n(3), n(2), n(1)]);
+    store.delete("a").await.unwrap();
+    store.restore("a", first).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(n(1)));
+    let error = component_error(store.restore("a", first - 1).await);
+    assert_eq!(error.kind, ErrorKind::InvalidArgument);
+    assert_eq!(component_error(store.restore("b", first).await).kind, ErrorKind::InvalidArgument);
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn turning_it_on_and_off_loses_nothing() {
+    let sandbox = Sandbox::new();
+    let mut without = sandbox.instance().await;
+    without.set(&n(1)).await.unwrap();
+    let mut store = keeping(&sandbox, "7").await;
+    assert_eq!(versions(&mut store).await, [n(1)], "what was there when it began");
+    without.set(&n(2)).await.unwrap();
+    assert_eq!(versions(&mut store).await, [n(2), n(1)], "who sets nothing changes nothing");
+    without.init().await.unwrap();
+    without.set(&n(3)).await.unwrap();
+    let ttl = |days: u32| sandbox.sql("SHOW CREATE TABLE {}.state_history").contains(&format!("toIntervalDay({days})"));
+    assert!(ttl(7));
+    let mut store = keeping(&sandbox, "30").await;
+    assert!(ttl(30));
+    assert_eq!(versions(&mut store).await, [n(3), n(2), n(1)]);
+
+    let mut store = keeping(&sandbox, "0").await;
+    store.set(&n(4)).await.unwrap();
+    assert_eq!(versions(&mut store).await, [n(3), n(2), n(1)], "what it has it keeps");
+    store.set(&n(5)).await.unwrap();
+    let mut store = keeping(&sandbox, "30").await;
+    assert_eq!(versions(&mut store).await, [n(5), n(3), n(2), n(1)]);
+    let again = keeping(&sandbox, "30").await;
+    drop(again);
+    assert_eq!(versions(&mut store).await.len(), 4, "to begin twice records nothing twice");
+    assert_eq!(store.get("a").await.unwrap(), Some(n(5)));
+}
+
+#[tokio::test]
+async fn a_version_that_cannot_be_used_is_named() {
+    let sandbox = Sandbox::new();
+    let mut store = keeping(&sandbox, "7").await;
+    sandbox.sql("INSERT INTO {}.state (state_id, completed_state) VALUES ('a', 'NaN')");
+    store.set(&n(2)).await.unwrap();
+    let entries: Vec<Entry> = store.versions("a", None, None).await.unwrap();
+    assert_eq!(entries[0].content, Ok(n(2)));
+    assert_eq!(entries[1].content.as_ref().unwrap_err().kind, ErrorKind::CorruptState);
+    assert_eq!(component_error(store.restore("a", entries[1].updated_at).await).kind, ErrorKind::CorruptState);
+    assert_eq!(store.get("a").await.unwrap(), Some(n(2)));
+}
+
+#[tokio::test]
+async fn old_versions_go_after_the_time_that_was_set() {
+    let sandbox = Sandbox::new();
+    let mut store = keeping(&sandbox, "7").await;
+    for count in 1..=2 {
+        store.set(&n(count)).await.unwrap();
+    }
+    sandbox.sql("ALTER TABLE {}.state_history UPDATE recorded_at = now() - toIntervalDay(8) WHERE completed_state LIKE '%1%' SETTINGS mutations_sync = 1");
+    sandbox.sql("OPTIMIZE TABLE {}.state_history FINAL");
+    assert_eq!(versions(&mut store).await, [n(2)]);
+}
