@@ -1,12 +1,13 @@
 """`meltano run`, on a tap and target of the tests that can be stopped at any line."""
 
 import os
+import signal
 
 import pytest
 
 import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateStoreManager
-from project import Project, finish, kill
+from project import SECONDS, Project, finish, kill
 
 RUN = ("run", "tap-count", "target-file")
 ID = "dev:tap-count-to-target-file"
@@ -73,6 +74,19 @@ def test_a_killed_run_is_resumed_where_its_last_state_stands(make_project, manag
     # Meltano itself takes the killed run for one that still runs, unless it is told otherwise.
     project.meltano("run", "--force", *RUN[1:])
     assert project.numbers() == list(range(8))
+    assert locks(schema) == []
+
+
+@pytest.mark.parametrize("told", [signal.SIGTERM, signal.SIGINT])
+def test_a_run_that_is_told_to_end_leaves_no_lock(make_project, manager, schema, gate, told):
+    running = make_project(lock_per_run=True).start(*RUN, gate=gate, before_gate=3)
+    try:
+        server.eventually(lambda: reached(manager) == 3)
+        assert locks(schema) == [ID]
+        os.killpg(running.pid, told)
+        running.communicate(timeout=SECONDS)
+    finally:
+        kill(running)
     assert locks(schema) == []
 
 
