@@ -107,7 +107,7 @@ def test_a_lock_for_the_run_that_was_lost_fails_one_update_and_is_taken_anew(ope
 
 
 def test_a_lock_that_is_held_for_long_is_renewed(open_manager, schema):
-    short = {"lock_stale_seconds": 6, "request_timeout_seconds": 1, "lock_settle_seconds": 0.1}
+    short = {"lock_stale_seconds": 6, "request_timeout_seconds": 2, "lock_settle_seconds": 0.1}
     manager = open_manager(**short)
     with manager.acquire_lock(ID, retry_seconds=1):
         taken = locked_at(schema)

@@ -39,12 +39,14 @@ def test_values_reach_the_component_as_text():
 
 
 @pytest.mark.parametrize(
-    ("uri", "explicit", "expected"),
+    ("query", "explicit", "expected"),
     [
-        ("clickhouse://h/d", None, 300),
-        ("clickhouse://h/d?lock_stale_seconds=90", None, 90),
-        ("clickhouse://h/d?lock_stale_seconds=90", 120, 120),
+        ("", {}, 100),
+        ("?lock_stale_seconds=120", {}, 29),
+        ("?lock_stale_seconds=120", {"lock_stale_seconds": Decimal(90)}, 14),
+        ("?request_timeout_seconds=5&lock_settle_seconds=0.5", {"lock_stale_seconds": 90}, 30),
     ],
 )
-def test_the_stale_time_is_the_one_that_the_component_uses(uri, explicit, expected):
-    assert settings.stale_seconds(settings.for_component(uri, {"lock_stale_seconds": explicit})) == expected
+def test_a_lock_is_renewed_while_there_is_time_to_write(query, explicit, expected):
+    found = settings.for_component(f"clickhouse://host/database{query}", explicit)
+    assert settings.renewal_seconds(found) == expected

@@ -27,7 +27,7 @@ class HeldLock:
     """
 
     def __init__(
-        self, instance: Instance, state_id: str, *, stale_seconds: float, retry_seconds: float | None = None
+        self, instance: Instance, state_id: str, renewal_seconds: float, retry_seconds: float | None = None
     ) -> None:
         """Take the lock, or wait for it.
 
@@ -44,7 +44,7 @@ class HeldLock:
         )
         self._lock = instance.call("locking", "acquire", state_id, options)
         self._released = threading.Event()
-        renewal = threading.Thread(target=self._renew_every, args=(stale_seconds / 3,), daemon=True)
+        renewal = threading.Thread(target=self._renew_every, args=(renewal_seconds,), daemon=True)
         renewal.start()
 
     def write(self, how: str, state: Record) -> None:

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 from meltano_state_backend_clickhouse_wasm.component import Instance
 from meltano_state_backend_clickhouse_wasm.lock import HeldLock
-from meltano_state_backend_clickhouse_wasm.settings import stale_seconds
+from meltano_state_backend_clickhouse_wasm.settings import renewal_seconds
 
 if t.TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
@@ -56,8 +56,7 @@ class Session:
     def hold(self, state_id: str, retry_seconds: float | None = None) -> HeldLock:
         """The lock of a state id; taken, unless it is held."""
         if state_id not in self.held:
-            stale = stale_seconds(self._settings)
-            self.held[state_id] = HeldLock(self.instance, state_id, stale_seconds=stale, retry_seconds=retry_seconds)
+            self.held[state_id] = HeldLock(self.instance, state_id, renewal_seconds(self._settings), retry_seconds)
         return self.held[state_id]
 
     def give_up(self, state_id: str) -> None:

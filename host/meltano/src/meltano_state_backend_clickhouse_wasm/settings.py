@@ -62,7 +62,8 @@ DEFINITIONS = [value for value in vars().values() if isinstance(value, SettingDe
 #: What this package itself acts on; the component does not know it.
 OWN = {LOCK_PER_RUN.name}
 
-DEFAULT_STALE_SECONDS = 300.0
+#: The component's defaults.
+_DEFAULTS = {LOCK_STALE_SECONDS.name: 300.0, REQUEST_TIMEOUT_SECONDS.name: 60.0, LOCK_SETTLE_SECONDS.name: 1.0}
 
 
 def for_component(uri: str | None, values: Mapping[str, t.Any]) -> dict[str, str]:
@@ -78,11 +79,21 @@ def for_component(uri: str | None, values: Mapping[str, t.Any]) -> dict[str, str
     return {name: _text(value) for name, value in named.items() if value is not None and name not in OWN}
 
 
-def stale_seconds(settings: Mapping[str, str]) -> float:
-    """The age at which a lock counts as abandoned, which the component has found valid."""
-    explicit = settings.get(LOCK_STALE_SECONDS.name)
-    in_uri = parse_qs(urlsplit(settings.get("state_backend.uri", "")).query).get("lock_stale_seconds", [None])[-1]
-    return float(explicit or in_uri or DEFAULT_STALE_SECONDS)
+def renewal_seconds(settings: Mapping[str, str]) -> float:
+    """How often a lock has to be renewed so that states can be written under it at any time.
+
+    As the host written in Rust has it: a write has to end before the lock is stale, whatever it waits for.
+    """
+    stale = _seconds(settings, LOCK_STALE_SECONDS)
+    write = _seconds(settings, REQUEST_TIMEOUT_SECONDS) + _seconds(settings, LOCK_SETTLE_SECONDS) + 1
+    return min(stale / 3, (stale - write) / 2)
+
+
+def _seconds(settings: Mapping[str, str], definition: SettingDefinition) -> float:
+    """A setting's value, from where the component takes it too, which has found it valid."""
+    query = parse_qs(urlsplit(settings.get("state_backend.uri", "")).query)
+    in_uri = query.get(definition.name.removeprefix(PREFIX), [None])[-1]
+    return float(settings.get(definition.name) or in_uri or _DEFAULTS[definition.name])
 
 
 def _text(value: object) -> str:
