@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import typing as t
 from urllib.parse import parse_qs, urlsplit
 
@@ -85,7 +86,7 @@ def renewal_seconds(settings: Mapping[str, str]) -> float:
     As the host written in Rust has it: a write has to end before the lock is stale, whatever it waits for.
     """
     stale = _seconds(settings, LOCK_STALE_SECONDS)
-    write = _seconds(settings, REQUEST_TIMEOUT_SECONDS) + _seconds(settings, LOCK_SETTLE_SECONDS) + 1
+    write = math.ceil(_seconds(settings, REQUEST_TIMEOUT_SECONDS)) + _seconds(settings, LOCK_SETTLE_SECONDS) + 1
     return min(stale / 3, (stale - write) / 2)
 
 
