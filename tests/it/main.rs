@@ -31,3 +31,4 @@ mod server;
 mod sim;
 mod surface;
 mod users;
+mod verbs;

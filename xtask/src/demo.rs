@@ -8,6 +8,7 @@ use std::{
 };
 
 use anyhow::{Context, Result, bail};
+use tempfile::TempDir;
 
 use crate::{
     build::{self, Artifacts},
@@ -26,12 +27,17 @@ pub(crate) struct Args {}
 struct Stage {
     program: PathBuf,
     server: Server,
+    /// Where files are written.
+    directory: TempDir,
 }
 
 pub(crate) fn run(_: &Args) -> Result<()> {
+    // The server is this program too, which cargo may write anew while it builds.
+    let server = Server::choose()?;
     eprintln!("building the component and the host …");
     let Artifacts { component, program } = build::build(true)?;
-    let stage = Stage { program, server: Server::choose()? };
+    let directory = tempfile::tempdir().context("cannot make a directory for the demo")?;
+    let stage = Stage { program, server, directory };
     println!("component  {}", component.display());
     match &stage.server.embedded {
         Some(server) => println!("server     ClickHouse {} at {}", server.version()?, server.url()),
@@ -88,6 +94,7 @@ impl Stage {
         let mut command = Command::new(&self.program);
         command
             .args(arguments)
+            .current_dir(self.directory.path())
             .env(URI, &self.server.uri)
             .env("MELTANO_STATE_BACKEND_CLICKHOUSE_SCHEMA", SCHEMA)
             .stdin(Stdio::null());

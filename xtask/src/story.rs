@@ -29,6 +29,7 @@ pub(crate) const STORY: &[Step] = &[
     Say("… and when the run has finished, its final state replaces all of that."),
     Run(&[
         "set",
+        "--force",
         GITLAB,
         r#"{"singer_state":{"bookmarks":{"projects":{"updated_at":"2026-01-01T08:00:00Z"},"issues":{"updated_at":"2026-01-01T09:59:00Z"}}}}"#,
     ]),
@@ -44,6 +45,7 @@ pub(crate) const STORY: &[Step] = &[
     Run(&["get", POSTGRES]),
     Run(&[
         "set",
+        "--force",
         POSTGRES,
         r#"{"singer_state":{"bookmarks":{"public-users":{"lsn":991999},"public-orders":{"lsn":991999}}}}"#,
     ]),
@@ -63,4 +65,17 @@ pub(crate) const STORY: &[Step] = &[
     Run(&["lock", "list"]),
     Run(&["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":1}}}}"#]),
     Run(&["get", GITLAB]),
+    Say("People see what there is, and what a change would do, before it is made."),
+    Run(&["list", "--long"]),
+    Run(&["set", "--dry-run", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":2}}}}"#]),
+    Say("Where a history is kept, each version tells what changed, and can be restored."),
+    Run(&["--set", "clickhouse.history_days=30", "init"]),
+    Run(&["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":2}}}}"#]),
+    Run(&["merge", GITLAB, r#"{"singer_state":{"bookmarks":{"issues":{"page":3}}}}"#]),
+    Run(&["history", "--diff", GITLAB]),
+    Say("All states go into one file, byte for byte, and come back from it."),
+    Run(&["export", "--output", "states.json"]),
+    Run(&["clear", "--all", "--force"]),
+    Run(&["import", "states.json"]),
+    Run(&["export"]),
 ];

@@ -1,9 +1,12 @@
 //! How a command fails: what is shown, and the exit code.
 
 use std::fmt;
+use std::io::{self, Write as _};
 
-use meltano_state_host::{BuildError, CallError, ErrorKind, ServerError, SettingsError, TlsError};
+use meltano_state_host::{BuildError, CallError, ErrorKind, Limit, ServerError, SettingsError, TlsError};
 use serde_json::{Value, json};
+
+use super::arguments::{Format, MAX_MEMORY, MAX_RESPONSE};
 
 /// The exit code for anything that went wrong with a usable command.
 const FAILED: u8 = 1;
@@ -40,6 +43,39 @@ impl Failure {
     /// What failed stands in the result already.
     pub(super) fn shown() -> Self {
         Self::new("shown", FAILED, "", None)
+    }
+
+    /// Nobody reads the result any more.
+    pub(super) fn unheard() -> Self {
+        Self::new("unheard", 0, "", None)
+    }
+
+    /// The user was asked and did not say yes.
+    pub(super) fn declined() -> Self {
+        Self::new("declined", FAILED, "nothing was changed", None)
+    }
+
+    /// The command line is no command.
+    pub(super) fn command_line(error: &clap::Error) -> Self {
+        let text = error.to_string();
+        let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
+        Self::unusable(message.trim_start_matches("error: "), rest.trim())
+    }
+
+    /// The same with one more hint.
+    pub(super) fn and_hint(mut self, hint: &str) -> Self {
+        self.hint = Some(self.hint.map_or_else(|| hint.to_owned(), |first| format!("{first}; {hint}")));
+        self
+    }
+
+    /// Says it on standard error.
+    pub(super) fn report(&self, format: Format) {
+        let text = match format {
+            Format::Text => self.to_string(),
+            Format::Json => self.json().to_string(),
+        };
+        // There is no other place to complain.
+        let _ = writeln!(io::stderr(), "{text}");
     }
 
     /// Whether nothing is left to say.
@@ -93,10 +129,20 @@ impl From<CallError> for Failure {
                 let hint = "a change may or may not have been made: look at the state before you repeat the command";
                 Self::new("timed-out", FAILED, message, Some(hint.to_owned()))
             }
-            CallError::Limit(_) => Self::new("limit", FAILED, message, None),
+            CallError::Limit(limit) => Self::new("limit", FAILED, message, raised(limit)),
             _ => Self::new("trap", FAILED, message, None),
         }
     }
+}
+
+/// What raises a limit.
+fn raised(limit: Limit) -> Option<String> {
+    let (flag, variable) = match limit {
+        Limit::Memory(_) => ("--max-memory-mib", MAX_MEMORY),
+        Limit::Response(_) => ("--max-response-mib", MAX_RESPONSE),
+        _ => return None,
+    };
+    Some(format!("raise the limit with {flag} or {variable}; a change may or may not have been made"))
 }
 
 impl From<SettingsError> for Failure {

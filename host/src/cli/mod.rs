@@ -1,18 +1,23 @@
 //! The command `meltano-state`.
 
 mod arguments;
-mod check;
+mod call;
+mod changes;
 mod commands;
-mod config;
+mod consent;
+mod exchange;
 mod failure;
-mod lock;
-mod lock_run;
+mod held;
+mod human;
+mod layout;
 mod logging;
 mod output;
 mod payload;
+mod plan;
 mod progress;
-mod prompt;
 mod run;
+mod stored;
 mod table;
+mod verbs;
 
 pub(crate) use run::run;

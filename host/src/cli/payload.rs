@@ -1,21 +1,25 @@
 //! A state that the user gives by hand.
 
+use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read as _};
 use std::path::Path;
 
-use serde_json::{Map, Value};
+use meltano_state_backend_clickhouse::state::check_object;
+use serde::de::IgnoredAny;
 
-use super::arguments::Payload;
 use super::failure::Failure;
 
 const KEY: &str = "singer_state";
 const FORM: &str = "give a JSON object such as {\"singer_state\": {\"bookmarks\": {}}}";
 
-/// The text of the state, checked.
-pub(super) fn read(payload: &Payload) -> Result<String, Failure> {
-    let text = match (&payload.json, &payload.input_file) {
-        (Some(text), _) => text.clone(),
+/// How many keys of a state that lacks this one are named.
+const NAMED: usize = 5;
+
+/// The text of a state, given itself or as a file, checked.
+pub(super) fn read(json: Option<&str>, file: Option<&Path>) -> Result<String, Failure> {
+    let text = match (json, file) {
+        (Some(text), _) => text.to_owned(),
         (None, Some(file)) => read_file(file)?,
         (None, None) => String::new(),
     };
@@ -25,35 +29,36 @@ pub(super) fn read(payload: &Payload) -> Result<String, Failure> {
     Ok(text.to_owned())
 }
 
-fn read_file(file: &Path) -> Result<String, Failure> {
+/// The content of a file, or of standard input.
+pub(super) fn read_file(file: &Path) -> Result<String, Failure> {
     let content = if file.as_os_str() == "-" {
         let mut text = String::new();
         io::stdin().read_to_string(&mut text).map(|_| text)
     } else {
         fs::read_to_string(file)
     };
-    content.map_err(|error| Failure::io(format!("{} cannot be read: {error}", file.display())))
+    content.map_err(|error| {
+        Failure::unusable(format!("{} cannot be read: {error}", file.display()), "nothing was changed")
+    })
 }
 
-/// What Meltano asks of such a state.
-fn check(text: &str) -> Result<(), String> {
-    let value: Value = serde_json::from_str(text).map_err(|error| format!("the state is not valid JSON: {error}"))?;
-    let object: Map<String, Value> = match value {
-        Value::Object(object) => object,
-        other => return Err(format!("the state is {}, not a JSON object", kind(&other))),
-    };
-    if object.contains_key(KEY) { Ok(()) } else { Err(format!("the state has no top-level key \"{KEY}\"")) }
-}
-
-fn kind(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "a boolean",
-        Value::Number(_) => "a number",
-        Value::String(_) => "a string",
-        Value::Array(_) => "an array",
-        Value::Object(_) => "an object",
+/// What Meltano asks of such a state, and what is needed to store it.
+pub(super) fn check(text: &str) -> Result<(), String> {
+    if text.is_empty() {
+        return Err("the state that was given is an empty text".to_owned());
     }
+    check_object(text).map_err(|reason| format!("the state cannot be used: {reason}"))?;
+    let members: BTreeMap<String, IgnoredAny> = serde_json::from_str(text).map_err(|error| error.to_string())?;
+    if members.contains_key(KEY) {
+        return Ok(());
+    }
+    if members.is_empty() {
+        return Err(format!(
+            "the state has no top-level key \"{KEY}\": {{}} is what get prints where there is no state"
+        ));
+    }
+    let found: Vec<String> = members.keys().take(NAMED).map(|key| format!("{key:?}")).collect();
+    Err(format!("the state has no top-level key \"{KEY}\", but {}", found.join(", ")))
 }
 
 #[cfg(test)]
@@ -69,12 +74,11 @@ mod tests {
     fn what_is_a_state() {
         assert_eq!(check("{\"singer_state\": {}}"), Ok(()));
         assert_eq!(check(" {\"a\": 1, \"singer_state\": null}\n"), Ok(()));
-        refused("", "not valid JSON");
-        refused("{\"singer_state\": NaN}", "not valid JSON");
-        refused("[]", "an array");
-        refused("null", "null");
-        refused("\"x\"", "a string");
-        refused("{}", "singer_state");
-        refused("{\"bookmarks\": {}}", "singer_state");
+        refused("{}", "where there is no state");
+        refused("{\"bookmarks\": {}, \"x\": 1}", "\"singer_state\", but \"bookmarks\", \"x\"");
+        refused("", "empty text");
+        for text in ["{\"singer_state\": NaN}", "[]", "null", "\"x\"", "{\"singer_state\": 1, \"singer_state\": 2}"] {
+            refused(text, "cannot be used");
+        }
     }
 }

@@ -1,8 +1,9 @@
-//! A word on standard error when a call takes long.
+//! What is seen of work that takes long: a word on standard error, and on a terminal a bar.
 
 use std::io::{self, IsTerminal as _, Write as _};
 use std::time::Duration;
 
+use indicatif::{ProgressBar, ProgressStyle};
 use meltano_state_host::Activity;
 use tokio::time::{Instant, interval_at};
 
@@ -35,6 +36,25 @@ impl Waits {
 /// Whether someone may want to read what is being waited for.
 pub(super) fn aloud(format: Format) -> bool {
     format == Format::Text || io::stderr().is_terminal()
+}
+
+/// A bar for a known number of things. Shown on a terminal only.
+pub(super) fn bar(total: usize, what: &str) -> ProgressBar {
+    let bar = ProgressBar::new(total.try_into().unwrap_or(u64::MAX));
+    shown(bar, &format!("{{wide_bar}} {{human_pos}} of {{human_len}} {what} {{eta}}"))
+}
+
+/// A count of things whose number is not known. Shown on a terminal only, and not into the result on the same one.
+pub(super) fn counter(what: &str) -> ProgressBar {
+    if output::on_terminal() {
+        return ProgressBar::hidden();
+    }
+    shown(ProgressBar::new_spinner(), &format!("{{spinner}} {{human_pos}} {what} {{elapsed}}"))
+}
+
+fn shown(bar: ProgressBar, template: &str) -> ProgressBar {
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
 }
 
 /// Waits for a call, and says what is being waited for whenever that changes.

@@ -1,20 +1,24 @@
 //! From the command line to the exit code.
 
 use std::io::{self, Write as _};
+use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::Parser as _;
 use meltano_state_host::settings::Sources;
-use meltano_state_host::{Cache, Plugin, PooledClient, Settings, Tls};
+use meltano_state_host::{Cache, Limits, Plugin, PooledClient, Settings, Tls};
 
 use super::arguments::{Arguments, Format, Global, Verb};
 use super::failure::Failure;
-use super::{commands, config, logging};
+use super::{commands, logging, verbs};
 
 const URI: &str = "state_backend.uri";
 
 pub(crate) fn run() -> ExitCode {
-    let Arguments { global, verb } = Arguments::parse();
+    let Arguments { global, verb } = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => return not_parsed(&error),
+    };
     logging::start(global.verbose);
     let format = global.format;
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
@@ -22,7 +26,7 @@ pub(crate) fn run() -> ExitCode {
         Ok(runtime) => runtime.block_on(async {
             let settings = settings(&global)?;
             if matches!(verb, Verb::Config) {
-                return config::show(&settings, format).map(|()| 0);
+                return verbs::config(&settings, format).map(|()| 0);
             }
             let plugin = plugin(settings, &global)?;
             commands::execute(&plugin, verb, format).await
@@ -33,11 +37,26 @@ pub(crate) fn run() -> ExitCode {
         Ok(code) => ExitCode::from(code),
         Err(failure) => {
             if !failure.is_shown() {
-                report(&failure, format);
+                failure.report(format);
             }
             ExitCode::from(failure.exit_code)
         }
     }
+}
+
+/// Help and version are no failures. Otherwise the format was not parsed either, so it is looked for.
+fn not_parsed(error: &clap::Error) -> ExitCode {
+    let arguments: Vec<String> = std::env::args().collect();
+    let asked = arguments.iter().any(|argument| argument == "--format=json")
+        || arguments.windows(2).any(|pair| pair == ["--format", "json"]);
+    if !error.use_stderr() || !asked {
+        // There is no other place to complain.
+        let _ = error.print();
+        return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(1));
+    }
+    let failure = Failure::command_line(error);
+    failure.report(Format::Json);
+    ExitCode::from(failure.exit_code)
 }
 
 fn settings(global: &Global) -> Result<Settings, Failure> {
@@ -57,7 +76,11 @@ fn settings(global: &Global) -> Result<Settings, Failure> {
 }
 
 fn plugin(settings: Settings, global: &Global) -> Result<Plugin, Failure> {
-    let mut builder = Plugin::builder().settings(settings).transport(PooledClient::new(tls(global)?));
+    let mut limits = Limits::default();
+    limits.response = global.max_response_mib << 20;
+    limits.memory = global.max_memory_mib << 20;
+    let transport = PooledClient::new(tls(global)?);
+    let mut builder = Plugin::builder().settings(settings).limits(limits).transport(transport);
     if let Some(cache) = Cache::of_user() {
         builder = builder.cache(cache);
     }
@@ -66,11 +89,19 @@ fn plugin(settings: Settings, global: &Global) -> Result<Plugin, Failure> {
 
 fn tls(global: &Global) -> Result<Tls, Failure> {
     let mut tls = Tls::default();
-    if let Some(file) = &global.ca_file {
+    fn given(file: Option<&PathBuf>) -> Option<&PathBuf> {
+        file.filter(|file| !file.as_os_str().is_empty())
+    }
+    if let Some(file) = given(global.ca_file.as_ref()) {
         tls = tls.with_authorities(file)?;
     }
-    if let (Some(certificate), Some(key)) = (&global.client_cert, &global.client_key) {
-        tls = tls.with_identity(certificate, key)?;
+    match (given(global.client_cert.as_ref()), given(global.client_key.as_ref())) {
+        (Some(certificate), Some(key)) => tls = tls.with_identity(certificate, key)?,
+        (None, None) => {}
+        _ => {
+            let message = "a client certificate and its private key are needed together";
+            return Err(Failure::unusable(message, "give both --client-cert and --client-key"));
+        }
     }
     if global.insecure {
         // Also where nobody reads along: it has to stand in the log.
@@ -80,13 +111,4 @@ fn tls(global: &Global) -> Result<Tls, Failure> {
         tls = tls.without_verification();
     }
     Ok(tls)
-}
-
-fn report(failure: &Failure, format: Format) {
-    let text = match format {
-        Format::Text => failure.to_string(),
-        Format::Json => failure.json().to_string(),
-    };
-    // There is no other place to complain.
-    let _ = writeln!(io::stderr(), "{text}");
 }

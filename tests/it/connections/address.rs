@@ -104,7 +104,8 @@ fn a_proxy_answers_for_the_server() {
         "protocol",
         &[listed("the answer is not ClickHouse's"), "login", "proxy"],
     );
-    let set = ["set", "a", "{\"singer_state\":{}}"];
+    // A write, without the question whether it would lose something.
+    let set = ["set", "a", "{\"singer_state\":{}}", "--force"];
     check_error(&uri_at(server.address), &[], &set, "unreachable", &["nothing was written", "not ClickHouse's"]);
     const PLAIN: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nhi";
     check_step(&uri_at(Server::answering(PLAIN).address), &[], "http", &["not ClickHouse's", "hi"]);

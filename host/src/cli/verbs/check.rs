@@ -3,10 +3,16 @@
 use meltano_state_host::{Report, Status, Step};
 use serde_json::{Value, json};
 
-use super::arguments::Format;
-use super::failure::Failure;
-use super::output;
-use super::table::Table;
+use crate::cli::arguments::Format;
+use crate::cli::call::Call;
+use crate::cli::failure::Failure;
+use crate::cli::output;
+use crate::cli::table::Table;
+
+pub(in crate::cli) async fn check(call: &mut Call) -> Result<(), Failure> {
+    let report = call.run(async |instance| instance.check().await).await?;
+    show(&report, call.format)
+}
 
 /// Writes the report. A failed step makes the command fail.
 pub(super) fn show(report: &Report, format: Format) -> Result<(), Failure> {

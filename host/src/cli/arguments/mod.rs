@@ -1,8 +1,16 @@
 //! The command line.
 
+mod verb;
+
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand, ValueEnum};
+use clap::builder::{OsStringValueParser, TypedValueParser as _};
+use clap::{Args, Parser, ValueEnum};
+
+pub(super) use verb::{
+    Clear, Consent, Copy, Edit, Export, Get, History, Import, List, LockVerb, Merge, MergeSource, Restore, Set, Unlock,
+    Verb,
+};
 
 /// Look at, change and remove the state of Meltano pipelines in ClickHouse.
 ///
@@ -37,23 +45,31 @@ pub(super) struct Global {
     pub(super) project: Option<PathBuf>,
 
     /// Certificates in PEM form to trust besides the system's.
-    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CA_FILE", help_heading = "HTTPS")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CA_FILE", value_parser = file(), help_heading = "HTTPS")]
     pub(super) ca_file: Option<PathBuf>,
 
     /// A certificate in PEM form to show the server.
-    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_CERT", help_heading = "HTTPS")]
-    #[arg(requires = "client_key")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_CERT", value_parser = file(), help_heading = "HTTPS")]
     pub(super) client_cert: Option<PathBuf>,
 
     /// The private key of the certificate, in PEM form.
-    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_KEY", help_heading = "HTTPS")]
-    #[arg(requires = "client_cert")]
+    #[arg(long, global = true, value_name = "FILE", env = "MELTANO_STATE_CLIENT_KEY", value_parser = file(), help_heading = "HTTPS")]
     pub(super) client_key: Option<PathBuf>,
 
     /// Accept any certificate of the server: whoever stands between can then read and change everything, the password
     /// too.
     #[arg(long, global = true, visible_alias = "accept-invalid-certificate", help_heading = "HTTPS")]
     pub(super) insecure: bool,
+
+    /// How large one answer of the server may be, in MiB.
+    #[arg(long, global = true, value_name = "N", env = MAX_RESPONSE, value_parser = mebibytes, help_heading = "Limits")]
+    #[arg(default_value = "64")]
+    pub(super) max_response_mib: usize,
+
+    /// How much memory the component may use, in MiB.
+    #[arg(long, global = true, value_name = "N", env = MAX_MEMORY, value_parser = mebibytes, help_heading = "Limits")]
+    #[arg(default_value = "256")]
+    pub(super) max_memory_mib: usize,
 
     /// How results and errors are written.
     #[arg(long, global = true, value_enum, default_value_t = Format::Text)]
@@ -79,96 +95,21 @@ pub(super) enum Format {
     Json,
 }
 
-#[derive(Debug, Subcommand)]
-pub(super) enum Verb {
-    /// Find out, step by step, what stands in the way. Changes nothing; fails if a step does.
-    Check,
-    /// Show every setting: its value, secrets masked, and where it came from.
-    Config,
-    /// Create the database and the tables where they do not exist.
-    Init,
-    /// List the ids of all states, one a line.
-    List {
-        /// Only ids that match this shell glob: `*` `?` `[abc]` `[!a-z]`.
-        #[arg(long, value_name = "GLOB")]
-        pattern: Option<String>,
-    },
-    /// Print the state that the next run starts from, {} if there is none.
-    Get {
-        /// The state's id.
-        state_id: String,
-    },
-    /// Replace a state, under its lock.
-    Set {
-        /// The state's id.
-        state_id: String,
-        #[command(flatten)]
-        payload: Payload,
-    },
-    /// Lay a state over the stored one, as an unfinished run does, under its lock.
-    Merge {
-        /// The state's id.
-        state_id: String,
-        #[command(flatten)]
-        payload: Payload,
-    },
-    /// Remove a state under its lock, or all states.
-    Clear {
-        /// The state's id.
-        #[arg(required_unless_present = "all")]
-        state_id: Option<String>,
-        /// Remove all states.
-        #[arg(long, conflicts_with = "state_id")]
-        all: bool,
-        /// Do not ask.
-        #[arg(short = 'y', long, visible_alias = "yes")]
-        force: bool,
-    },
-    /// Look at locks, or hold one while a command runs.
-    #[command(subcommand)]
-    Lock(LockVerb),
-    /// Remove a lock, whoever holds it. Its holder can then no longer write.
-    Unlock {
-        /// The state's id.
-        state_id: String,
-        /// The lock's id, as lock list shows it: no other lock is removed then.
-        lock_id: Option<String>,
-        /// Do not ask.
-        #[arg(short = 'y', long, visible_alias = "yes")]
-        force: bool,
-    },
+/// The environment variables of the limits.
+pub(super) const MAX_RESPONSE: &str = "MELTANO_STATE_MAX_RESPONSE_MIB";
+pub(super) const MAX_MEMORY: &str = "MELTANO_STATE_MAX_MEMORY_MIB";
+
+/// An empty path is no path, so that an empty variable is as one that is not set.
+fn file() -> impl clap::builder::TypedValueParser<Value = PathBuf> {
+    OsStringValueParser::new().map(PathBuf::from)
 }
 
-#[derive(Debug, Subcommand)]
-pub(super) enum LockVerb {
-    /// List locks, one a line: state id, lock id, owner, since when, when it expires.
-    List {
-        /// Only of state ids that match this shell glob, as in list.
-        #[arg(long, value_name = "GLOB")]
-        pattern: Option<String>,
-    },
-    /// Hold the lock of a state while a command runs, and end with the command's exit code.
-    ///
-    /// The lock is renewed at a third of the time after which it would count as abandoned; if it is lost all the same,
-    /// the command is stopped. The command itself must not take the lock: meltano-state set, merge and clear would wait.
-    Run {
-        /// The state's id.
-        state_id: String,
-        /// The command and its arguments.
-        #[arg(last = true, required = true)]
-        command: Vec<String>,
-    },
-}
-
-/// A state given by hand.
-#[derive(Args, Debug)]
-#[group(required = true, multiple = false)]
-pub(super) struct Payload {
-    /// A JSON object with the key singer_state.
-    pub(super) json: Option<String>,
-    /// A file that holds it, - for standard input.
-    #[arg(long, value_name = "FILE")]
-    pub(super) input_file: Option<PathBuf>,
+/// At most what a component of 32 bits can address.
+fn mebibytes(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(count @ 1..=4096) => Ok(count),
+        _ => Err("it has to be a whole number from 1 to 4096".to_owned()),
+    }
 }
 
 fn setting(text: &str) -> Result<(String, String), String> {
@@ -179,12 +120,20 @@ fn setting(text: &str) -> Result<(String, String), String> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory as _;
+    use meltano_state_host::Limits;
 
     use super::*;
 
     #[test]
     fn the_definition_is_consistent() {
         Arguments::command().debug_assert();
+    }
+
+    #[test]
+    fn limits_are_those_of_the_library() {
+        let global = Arguments::try_parse_from(["meltano-state", "list"]).unwrap().global;
+        let limits = Limits::default();
+        assert_eq!((global.max_response_mib << 20, global.max_memory_mib << 20), (limits.response, limits.memory));
     }
 
     fn check(line: &str, accepted: bool) {
@@ -203,14 +152,28 @@ mod tests {
         check("meltano-state set a --input-file -", true);
         check("meltano-state set a", false);
         check("meltano-state set a {} --input-file -", false);
+        check("meltano-state set a {} --force --dry-run", true);
+        check("meltano-state merge a --from-state-id b", true);
+        check("meltano-state merge a {} --from-state-id b", false);
+        check("meltano-state set a --from-state-id b", false);
+        check("meltano-state copy a", false);
+        check("meltano-state move a b --keep-parts -n", true);
+        check("meltano-state import", true);
+        check("meltano-state export --pattern a* -o f", true);
+        check("meltano-state history a --limit 3 --diff", true);
+        check("meltano-state history a --limit 0", false);
+        check("meltano-state restore a 1790000000123", true);
+        check("meltano-state restore a yesterday", false);
+        check("meltano-state list --max-memory-mib 0", false);
         check("meltano-state clear a -y", true);
         check("meltano-state clear --all --force", true);
         check("meltano-state clear", false);
         check("meltano-state clear a --all", false);
-        check("meltano-state list --client-cert c", false);
         check("meltano-state lock list --pattern a*", true);
         check("meltano-state lock run a -- sleep 1", true);
         check("meltano-state lock run a", false);
+        check("meltano-state lock run -a -- -x --force", true);
+        check("meltano-state lock run a --format json -- true", true);
         check("meltano-state unlock a", true);
         check("meltano-state unlock a b --force", true);
     }

@@ -4,14 +4,14 @@ use meltano_state_host::settings::{Effective, Settings};
 use meltano_state_host::{CallError, Error};
 use serde_json::{Value, json};
 
-use super::arguments::Format;
-use super::failure::Failure;
-use super::output;
-use super::table::Table;
+use crate::cli::arguments::Format;
+use crate::cli::failure::Failure;
+use crate::cli::output;
+use crate::cli::table::Table;
 
 /// Writes every setting with its value, secrets masked, and where it came from. Fails after that if the settings cannot
 /// be used.
-pub(super) fn show(settings: &Settings, format: Format) -> Result<(), Failure> {
+pub(in crate::cli) fn config(settings: &Settings, format: Format) -> Result<(), Failure> {
     let (settings, error) = settings.effective();
     output::written(match format {
         Format::Text => output::lines(table(&settings).to_string().lines()),

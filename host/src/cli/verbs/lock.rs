@@ -6,16 +6,20 @@ use jiff::Timestamp;
 use meltano_state_host::{Holder, Instance};
 use serde_json::{Value, json};
 
-use super::arguments::Format;
-use super::commands::{Call, done, kept};
-use super::failure::Failure;
-use super::{output, prompt};
+use crate::cli::arguments::{Format, Unlock};
+use crate::cli::call::Call;
+use crate::cli::failure::Failure;
+use crate::cli::{consent, output, stored};
 
 /// `lock list`: a line each, its fields parted by tabs, with a heading on a terminal.
-pub(super) async fn list(call: &mut Call, pattern: Option<&str>, format: Format) -> Result<(), Failure> {
+pub(in crate::cli) async fn lock_list(call: &mut Call, pattern: Option<&str>) -> Result<(), Failure> {
     let holders = call.run(async |instance| instance.holders(pattern).await).await?;
+    show(&holders, call.format)
+}
+
+fn show(holders: &[Holder], format: Format) -> Result<(), Failure> {
     output::written(match format {
-        Format::Text => text(&holders),
+        Format::Text => text(holders),
         Format::Json => output::line(&Value::from_iter(holders.iter().map(json)).to_string()),
     })
 }
@@ -28,7 +32,8 @@ fn text(holders: &[Holder]) -> io::Result<()> {
 
 fn line(holder: &Holder) -> String {
     let owner = if holder.owner.is_empty() { "-" } else { &holder.owner };
-    [&holder.state_id, &holder.lock_id, owner, &since(holder), &expires(holder)].join("\t")
+    let [state_id, lock_id, owner] = [&holder.state_id, &holder.lock_id, owner].map(|text| output::name(text));
+    [&state_id, &lock_id, &owner, since(holder).as_str(), &expires(holder)].join("\t")
 }
 
 fn json(holder: &Holder) -> Value {
@@ -53,57 +58,41 @@ fn expires(holder: &Holder) -> String {
 }
 
 /// `unlock`: removes the lock with that id, or whatever locks the state.
-pub(super) async fn unlock(
-    call: &mut Call,
-    state_id: &str,
-    lock_id: Option<&str>,
-    force: bool,
-    format: Format,
-) -> Result<(), Failure> {
-    if state_id.is_empty() {
-        return Err(Failure::unusable("the state id is empty", "lock list shows which states are locked"));
-    }
-    let pattern = literal(state_id);
+pub(in crate::cli) async fn unlock(call: &mut Call, unlock: Unlock) -> Result<(), Failure> {
+    let Unlock { state_id, lock_id, consent } = unlock;
+    let shown = output::name(&state_id);
+    stored::named(&state_id)?;
+    let pattern = stored::literal(&state_id);
     let mut locks = call.run(async |instance| instance.holders(Some(&pattern)).await).await?;
     if let Some(wanted) = lock_id {
         if let Some(other) = locks.first().filter(|_| !locks.iter().any(|lock| lock.lock_id == wanted)) {
             let message =
-                format!("the state of {state_id} is locked by {}, not by {wanted}: nothing was removed", other.lock_id);
+                format!("the state of {shown} is locked by {}, not by {wanted}: nothing was removed", other.lock_id);
             return Err(Failure::refused(message, "look at it with: meltano-state lock list"));
         }
         locks.retain(|lock| lock.lock_id == wanted);
     }
-    if locks.is_empty() {
-        return done(format, json!({"unlocked": []}), &format!("the state of {state_id} is not locked"));
+    if consent.dry_run {
+        show(&locks, call.format)?;
+        call.remark("dry run: these locks would be removed; nothing was changed");
+        return Ok(());
     }
-    if !force {
-        for lock in &locks {
-            eprintln!("{}", output::visible(&line(lock)));
-        }
-        if !prompt::confirm("Remove this lock? Its holder can then no longer write.")? {
-            return Err(kept());
-        }
+    if locks.is_empty() {
+        return call.done(json!({"unlocked": []}), &format!("the state of {shown} is not locked"));
+    }
+    if !consent.force {
+        let lines: Vec<String> = locks.iter().map(line).collect();
+        consent::ask(&format!("remove the lock of {shown}, whose holder can then no longer write"), &lines)?;
     }
     let mut removed = Vec::new();
     for lock in locks {
-        let release = async |instance: &mut Instance| instance.force_release(state_id, &lock.lock_id).await;
+        let release = async |instance: &mut Instance| instance.force_release(&state_id, &lock.lock_id).await;
         if call.run(release).await? {
             removed.push(lock.lock_id);
         }
     }
-    let sentence = format!("the state of {state_id} is unlocked");
-    done(format, json!({"unlocked": removed}), &sentence)
-}
-
-/// The glob that matches this id alone.
-fn literal(state_id: &str) -> String {
-    state_id.chars().fold(String::new(), |mut glob, c| {
-        match c {
-            '*' | '?' | '[' => glob.extend(['[', c, ']']),
-            c => glob.push(c),
-        }
-        glob
-    })
+    let sentence = format!("the state of {shown} is unlocked");
+    call.done(json!({"unlocked": removed}), &sentence)
 }
 
 #[cfg(test)]
@@ -127,10 +116,5 @@ mod tests {
         holder.stale = true;
         holder.owner = "me".to_owned();
         assert!(line(&holder).ends_with("\tme\t2026-09-21T14:13:20Z\tstale"));
-    }
-
-    #[test]
-    fn an_id_as_a_glob() {
-        assert_eq!(literal("a*b?[c]"), "a[*]b[?][[]c]");
     }
 }

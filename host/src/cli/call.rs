@@ -1,0 +1,52 @@
+//! Calls of the component, with a word on standard error while they take long.
+
+use std::io::{self, Write as _};
+
+use meltano_state_host::{CallError, Instance, Plugin};
+use serde_json::Value;
+
+use super::arguments::Format;
+use super::failure::Failure;
+use super::output;
+use super::progress::{self, Waits};
+
+/// An instance, what to say while its calls take long, and how to write what comes of them.
+pub(super) struct Call {
+    pub(super) instance: Instance,
+    pub(super) format: Format,
+    waits: Waits,
+}
+
+impl Call {
+    /// `locked` is the id whose lock the calls take.
+    pub(super) async fn new(plugin: &Plugin, locked: Option<String>, format: Format) -> Result<Self, Failure> {
+        let waits =
+            Waits { for_answer_from: plugin.destination(), for_lock_of: locked, aloud: progress::aloud(format) };
+        Ok(Self { instance: plugin.instance().await?, format, waits })
+    }
+
+    pub(super) async fn run<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let activity = self.instance.activity();
+        Ok(progress::watch(&activity, &self.waits, call(&mut self.instance)).await?)
+    }
+
+    /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.
+    #[expect(clippy::needless_pass_by_value, reason = "a value made for this call")]
+    pub(super) fn done(&self, result: Value, sentence: &str) -> Result<(), Failure> {
+        output::written(match self.format {
+            Format::Text => writeln!(io::stderr(), "{}", output::visible(sentence)),
+            Format::Json => output::line(&result.to_string()),
+        })
+    }
+
+    /// A word to people about what happens on the way.
+    pub(super) fn remark(&self, sentence: &str) {
+        if self.format == Format::Text {
+            // Nothing depends on this line being seen.
+            let _ = writeln!(io::stderr(), "{}", output::visible(sentence));
+        }
+    }
+}

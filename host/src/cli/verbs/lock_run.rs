@@ -1,0 +1,66 @@
+//! `lock run`: holds a lock while a command runs.
+
+use std::ffi::OsString;
+use std::os::unix::process::ExitStatusExt as _;
+use std::path::Path;
+use std::process::ExitStatus;
+
+use meltano_state_host::{Acquire, Instance, Lock};
+use tokio::process::Command;
+
+use crate::cli::call::Call;
+use crate::cli::failure::Failure;
+use crate::cli::held::{self, Renewal, WhenLost};
+
+/// Takes the lock, runs the command, renews the lock meanwhile, and releases it on every way out. Returns the exit code
+/// of the command.
+pub(in crate::cli) async fn lock_run(
+    call: &mut Call,
+    state_id: &str,
+    renewal: Renewal,
+    command: &[OsString],
+) -> Result<u8, Failure> {
+    let program = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    let lock = take(call, state_id, &program.to_string_lossy()).await?;
+    let result = while_held(&mut call.instance, &lock, renewal, command).await;
+    give_back(call, lock).await;
+    result
+}
+
+/// Takes a lock in the name of a program: others read it while they wait. Its arguments may hold secrets.
+pub(super) async fn take(call: &mut Call, state_id: &str, program: &str) -> Result<Lock, Failure> {
+    let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
+    let owner = format!("process {} on {host}, which runs {program}", std::process::id());
+    let options = Acquire { owner, ..Acquire::default() };
+    call.run(async |instance| instance.acquire(state_id, &options).await).await
+}
+
+/// What was done under the lock stands; only the next one may have to wait.
+pub(super) async fn give_back(call: &mut Call, lock: Lock) {
+    if let Err(error) = call.instance.release(lock).await {
+        eprintln!("warning: the lock was not released and lasts until it is stale: {error}");
+    }
+}
+
+async fn while_held(
+    instance: &mut Instance,
+    lock: &Lock,
+    renewal: Renewal,
+    command: &[OsString],
+) -> Result<u8, Failure> {
+    let (program, arguments) =
+        command.split_first().ok_or_else(|| Failure::unusable("no command", "name one after --"))?;
+    let child = Command::new(program)
+        .args(arguments)
+        .spawn()
+        .map_err(|error| Failure::io(format!("{} does not start: {error}", program.display())))?;
+    let (status, kept) = held::run(instance, lock, renewal, child, WhenLost::Stop).await;
+    kept?;
+    Ok(exit_code(status.map_err(|error| Failure::io(error.to_string()))?))
+}
+
+/// As a shell has it: of a command that a signal ended 128 and the signal.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
+}
