@@ -8,6 +8,7 @@ mod build;
 mod clickhouse;
 mod compose;
 mod demo;
+mod meltano;
 mod node;
 mod old_clickhouse;
 mod peers;
@@ -40,6 +41,7 @@ enum Task {
     Clickhouse(clickhouse::Args),
     Compose(compose::Args),
     Demo(demo::Args),
+    Meltano(meltano::Args),
     Reproduce(reproduce::Args),
     Test(test::Args),
     Wit(wit::Args),
@@ -52,6 +54,7 @@ fn main() -> ExitCode {
         Task::Clickhouse(args) => clickhouse::run(&args),
         Task::Compose(args) => compose::run(&args),
         Task::Demo(args) => demo::run(&args),
+        Task::Meltano(args) => meltano::run(&args),
         Task::Reproduce(args) => reproduce::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),

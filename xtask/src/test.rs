@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 
 use crate::{
     clickhouse::Embedded,
-    node, old_clickhouse,
+    meltano, node, old_clickhouse,
     peers::{self, Peers},
     reproduce, server,
     suite::Suite,
@@ -89,6 +89,12 @@ pub(crate) fn run(args: &Args) -> Result<()> {
         suite.step("cargo xtask reproduce", reproduce::check)?;
     } else {
         suite.skip("cargo xtask reproduce", "the component was not built here");
+    }
+    let add_on = "the add-on for Meltano";
+    if meltano::can_install() {
+        suite.step(add_on, meltano::test)?;
+    } else {
+        suite.skip(add_on, "there is no python3, 3.10 or later, with venv and pip");
     }
     suite.finish();
     Ok(())
