@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clickhouse::{incomplete, text};
 use crate::error::{Error, ErrorKind};
-use crate::state::{Entry, MergeError, RawState, State, check_object, merge};
+use crate::state::{Entry, LARGEST, MergeError, RawState, State, check_object, merge};
 
 /// A row of the state table: when it was written in milliseconds since 1970, its partial and its completed part.
 pub(crate) type Row = [Option<Vec<u8>>; 3];
@@ -41,8 +41,8 @@ fn stored_parts(
     partial: Option<Vec<u8>>,
     completed: Option<Vec<u8>>,
 ) -> Result<State, Error> {
-    if size > LARGEST_STATE {
-        let (mib, most) = (size.div_ceil(1 << 20), LARGEST_STATE >> 20);
+    if size > LARGEST {
+        let (mib, most) = (size.div_ceil(1 << 20), LARGEST >> 20);
         return Err(corrupt_state(format!(
             "the stored state of {state_id:?} holds {mib} MiB, more than the {most} MiB that one may"
         )));
@@ -116,15 +116,11 @@ fn merge_parts(state_id: &str, new: Option<&str>, old: Option<String>) -> Result
     }
 }
 
-/// What one write may hold, and what two states that are merged may hold together: the memory that hosts commonly give a
-/// component has room for a few copies of it, and to run out of memory under a lock would leave the lock behind.
-pub(crate) const LARGEST_STATE: usize = 24 << 20;
-
 fn check_size(state_id: &str, bytes: usize) -> Result<(), Error> {
-    if bytes <= LARGEST_STATE {
+    if bytes <= LARGEST {
         return Ok(());
     }
-    let (mib, most) = (bytes.div_ceil(1 << 20), LARGEST_STATE >> 20);
+    let (mib, most) = (bytes.div_ceil(1 << 20), LARGEST >> 20);
     Err(Error::new(
         ErrorKind::InvalidState,
         format!(

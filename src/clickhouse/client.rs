@@ -84,6 +84,7 @@ impl<'a> Client<'a> {
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut times_lost = 0;
+        let mut earlier = None;
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
             let failure = match self.attempt(statement, &query_id, left) {
@@ -91,6 +92,11 @@ impl<'a> Client<'a> {
                 Err(failure) => failure,
             };
             may_have_arrived |= failure.may_have_arrived;
+            // That the time ran out says less than why it had to be tried again.
+            let failure = match earlier.take() {
+                Some(error) if failure.error.kind == ErrorKind::TimedOut => Failure { error, ..failure },
+                _ => failure,
+            };
             times_lost += u32::from(failure.lost);
             let jittered = self.jittered(pause);
             let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
@@ -98,6 +104,7 @@ impl<'a> Client<'a> {
             if may_pass && statement.effect != Effect::Once && time_left {
                 self.ports.clock.sleep(jittered);
                 pause = (pause * 2).min(LONGEST_PAUSE);
+                earlier = Some(failure.error).filter(|error| error.kind == ErrorKind::Unreachable);
                 continue;
             }
             return Err(if may_have_arrived && statement.effect != Effect::Read {

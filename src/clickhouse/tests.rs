@@ -150,6 +150,14 @@ fn a_connection_that_is_lost_again_and_again_is_given_up() {
 }
 
 #[test]
+fn what_had_to_be_repeated_is_told_rather_than_that_the_time_ran_out() {
+    check_kind(Effect::Read, vec![status(502), Err(TransportErrorKind::TimedOut)], ErrorKind::Unreachable);
+    check_kind(Effect::Idempotent, vec![status(503), Err(TransportErrorKind::TimedOut)], ErrorKind::OutcomeUnknown);
+    let running = exception(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING);
+    check_kind(Effect::Read, vec![lost(), running, Err(TransportErrorKind::TimedOut)], ErrorKind::TimedOut);
+}
+
+#[test]
 fn what_the_server_does_not_know_is_explained_by_its_version() {
     let unknown = || exception(code::UNKNOWN_FUNCTION);
     let error = run(Effect::Read, vec![unknown(), ok("1\t22.8.1\n")]).unwrap_err();

@@ -15,6 +15,11 @@ pub struct State {
     pub completed_state: Option<String>,
 }
 
+/// How many bytes the parts of a state may have together, and those of two states that are merged: the memory that hosts
+/// commonly give a component has room for a few copies of it, and to run out of memory under a lock would leave the lock
+/// behind.
+pub const LARGEST: usize = 24 << 20;
+
 /// A state as it is stored, with what is known of it whether or not it can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

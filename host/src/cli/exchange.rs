@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::fmt;
 
-use meltano_state_backend_clickhouse::state::check_object;
+use meltano_state_backend_clickhouse::state::{LARGEST, check_object};
 use meltano_state_host::State;
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, Visitor};
 use serde_json::value::RawValue;
@@ -39,9 +39,6 @@ impl fmt::Display for Fault {
         f.write_str(reason)
     }
 }
-
-/// The component's limit for a state. Checked here too, so that a file with a larger one is refused as a whole.
-const LARGEST_STATE: usize = 24 << 20;
 
 /// The states of a file, in its order, or everything that is wrong with it.
 pub(super) fn parse(text: &str) -> Result<Vec<State>, Vec<Fault>> {
@@ -101,8 +98,9 @@ fn state<'a>(id: &str, value: &'a RawValue) -> Result<State, (&'a RawValue, Stri
         }
     }
     let size = [&state.completed_state, &state.partial_state].into_iter().flatten().map(String::len).sum::<usize>();
-    if size > LARGEST_STATE {
-        let most = LARGEST_STATE >> 20;
+    // The component would say so too, but only of the states that it is given.
+    if size > LARGEST {
+        let most = LARGEST >> 20;
         return Err((value, format!("holds {size} bytes, more than the {most} MiB that a state may")));
     }
     Ok(state)
@@ -216,7 +214,7 @@ mod tests {
         );
         refused("{\"a\": {\"partial\": null, \"partial\": null}}", &["two members"]);
         refused("{\"a\": {\"partial\": {\"x\": 1, \"x\": 2}}}", &["has a partial part"]);
-        let large = format!("{{\"a\": {{\"partial\": {{\"x\": \"{}\"}}}}}}", "y".repeat(LARGEST_STATE));
+        let large = format!("{{\"a\": {{\"partial\": {{\"x\": \"{}\"}}}}}}", "y".repeat(LARGEST));
         refused(&large, &["more than the 24 MiB"]);
     }
 }

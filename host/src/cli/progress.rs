@@ -44,11 +44,8 @@ pub(super) fn bar(total: usize, what: &str) -> ProgressBar {
     shown(bar, &format!("{{wide_bar}} {{human_pos}} of {{human_len}} {what} {{eta}}"))
 }
 
-/// A count of things whose number is not known. Shown on a terminal only, and not into the result on the same one.
+/// A count of things whose number is not known. Shown on a terminal only.
 pub(super) fn counter(what: &str) -> ProgressBar {
-    if output::on_terminal() {
-        return ProgressBar::hidden();
-    }
     shown(ProgressBar::new_spinner(), &format!("{{spinner}} {{human_pos}} {what} {{elapsed}}"))
 }
 

@@ -1,7 +1,7 @@
 //! Pages: as many rows as were asked for, and no more bytes than a component can hold.
 
 use crate::clickhouse::request::Statement;
-use crate::record::LARGEST_STATE;
+use crate::state::LARGEST;
 
 /// How large a page may be.
 #[derive(Clone, Copy, Debug)]
@@ -27,13 +27,13 @@ impl Window {
             Order::Ascending => ("ASC", "max", "<="),
             Order::Descending => ("DESC", "min", ">="),
         };
-        let part = |name: &str| format!("if({SIZE} > {LARGEST_STATE}, NULL, {name})");
+        let part = |name: &str| format!("if({SIZE} > {LARGEST}, NULL, {name})");
         let (partial, completed) = (part("partial_state"), part("completed_state"));
         format!(
             "SELECT toUnixTimestamp64Milli(updated_at), greatest(0, dateDiff('second', updated_at, now64(3))), \
                  {SIZE}, state_id, {partial}, {completed} FROM {from} AND {key} {up_to} (SELECT {last}({key}) FROM \
                  (SELECT {key}, size, sum(size) OVER (ORDER BY {key} {order} ROWS UNBOUNDED PRECEDING) AS total FROM \
-                 (SELECT {key}, if({SIZE} > {LARGEST_STATE}, 0, {SIZE}) AS size FROM {from} \
+                 (SELECT {key}, if({SIZE} > {LARGEST}, 0, {SIZE}) AS size FROM {from} \
                  ORDER BY {key} {order} LIMIT {{rows:UInt32}})) WHERE total <= {{bytes:UInt64}} OR total = size) \
                  ORDER BY {key} {order} LIMIT {{rows:UInt32}} FORMAT TabSeparated"
         )

@@ -115,6 +115,15 @@ fn a_file_appears_when_it_is_complete() {
     check(&sandbox, &["export", "-o", path], "");
     assert_eq!(fs::read_to_string(&file).unwrap(), ok(&sandbox, &["export"]).stdout);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1, "nothing else is left");
+    let link = directory.path().join("link");
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    ok(&sandbox, &["export", "-o", link.to_str().unwrap(), "--pattern", "none"]);
+    assert_eq!(fs::read_to_string(&file).unwrap(), "{}\n");
+    ok(&sandbox, &["export", "-o", path]);
+    let pipe = directory.path().join("pipe");
+    std::os::unix::fs::symlink("/dev/stdout", &pipe).unwrap();
+    check(&sandbox, &["export", "-o", pipe.to_str().unwrap()], &fs::read_to_string(&file).unwrap());
+
     check_fails(&sandbox, &["export", "-o", "/no/such/directory/f"], 1, &["/no/such/directory/f cannot be written"]);
     check(&sandbox, &["import", path], "");
 }
@@ -167,7 +176,9 @@ fn an_import_asks_before_it_replaces() {
     let entry = |id: &str, n: u32| format!("\"{id}\":{{\"completed\":{}}}", singer_state(n));
     let file = |entries: &[String]| format!("{{{}}}", entries.join(","));
     let new = import(&sandbox, &file(&[entry("a", 1), entry("c", 3)]), &[]);
-    assert_eq!(new.code, 0, "nothing is lost: {}", new.stderr);
+    // Nothing is lost, and no bar is drawn where no terminal is.
+    assert_eq!((new.code, new.stderr.as_str()), (0, "2 states are imported\n"));
+    assert_eq!(ok(&sandbox, &["export"]).stderr, "");
     let before = stored(&sandbox);
     let replacing = file(&[entry("a", 2), entry("b", 1), entry("d", 1)]);
     let refused = import(&sandbox, &replacing, &[]);

@@ -29,6 +29,23 @@ fn set_asks_before_it_loses_something() {
 }
 
 #[test]
+fn what_is_stored_is_found_under_awkward_ids() {
+    let names: Value = serde_json::from_str(include_str!("../../cases/names.json")).unwrap();
+    let ids = names["state_ids"].as_array().unwrap().iter().map(|id| id.as_str().unwrap());
+    let sandbox = ready();
+    for other in ["a", "ab", "a*", "aa*"] {
+        set(&sandbox, other, 5);
+    }
+    // An argument holds no null byte.
+    for id in ids.filter(|id| !id.contains('\0')).chain(["a*b", "a?", "[a]", "*", "[!a]"]) {
+        let plan = || ok(&sandbox, &["set", id, &singer_state(2), "--dry-run"]).stdout;
+        assert!(plan().starts_with("create "), "{id:?}: {}", plan());
+        ok(&sandbox, &["set", id, &singer_state(1)]);
+        assert!(plan().ends_with(".completed.singer_state.n: 1 → 2\n"), "{id:?}: {}", plan());
+    }
+}
+
+#[test]
 fn merge_lays_another_state_over_the_stored_one() {
     let sandbox = ready();
     set(&sandbox, "source", 1);

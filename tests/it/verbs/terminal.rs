@@ -75,15 +75,31 @@ fn only_a_yes_goes_on_and_what_is_lost_is_named() {
 }
 
 #[test]
+fn progress_is_seen() {
+    let sandbox = ready();
+    let file = tempfile::NamedTempFile::new().unwrap();
+    std::fs::write(file.path(), "{\"a\": {\"completed\": {\"n\":1}}}").unwrap();
+    let shown = shown(&sandbox, &["import", file.path().to_str().unwrap()]);
+    assert!(shown.contains("1 of 1 states imported"), "{shown}");
+    let shown = self::shown(&sandbox, &["export", "-o", file.path().to_str().unwrap()]);
+    assert!(shown.contains("1 states exported"), "{shown}");
+}
+
+/// What a person sees of a command that succeeds.
+fn shown(sandbox: &Sandbox, arguments: &[&str]) -> String {
+    let (mut person, program) = terminal();
+    let status = command(sandbox, arguments).stdout(program.try_clone().unwrap()).stderr(program).status().unwrap();
+    assert!(status.success(), "{arguments:?}");
+    // After what was written reading fails, for the program's end is closed.
+    let mut shown = Vec::new();
+    let _ = person.read_to_end(&mut shown);
+    String::from_utf8_lossy(&shown).into_owned()
+}
+
+#[test]
 fn lists_have_headings() {
     let sandbox = ready();
     set(&sandbox, "a", 1);
-    let (mut person, program) = terminal();
-    let status = command(&sandbox, &["list", "-l"]).stdout(Stdio::from(program)).status().unwrap();
-    assert!(status.success());
-    // What was written is there; reading on would fail, for the program's end is closed.
-    let mut shown = [0; 4096];
-    let count = person.read(&mut shown).unwrap();
-    let shown = String::from_utf8_lossy(&shown[..count]);
+    let shown = shown(&sandbox, &["list", "-l"]);
     assert!(shown.starts_with("STATUS ") && shown.contains("STATE ID\r\ncomplete "), "{shown}");
 }

@@ -1,8 +1,11 @@
 //! `export`.
 
+use std::fs::{self, File, Permissions};
 use std::io::{self, BufWriter, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
+use indicatif::ProgressBar;
 use meltano_state_host::CallError;
 use tempfile::NamedTempFile;
 
@@ -17,10 +20,21 @@ pub(in crate::cli) async fn export(call: &mut Call, export: Export) -> Result<()
     let Export { pattern, output } = export;
     let pages = Pages::of(pattern.as_deref());
     let unreadable = match &output {
-        None => write(call, pages, &mut io::stdout().lock()).await?,
+        None => {
+            // Not into the result on the same terminal.
+            let bar = if output::on_terminal() { ProgressBar::hidden() } else { counter() };
+            write(call, pages, io::stdout().lock(), &bar).await?
+        }
+        // Such as a pipe, which no file can take the place of.
+        Some(path) if fs::metadata(path).is_ok_and(|there| !there.is_file()) => {
+            let file = File::options().write(true).open(path).map_err(|error| unwritable(path, &error))?;
+            write(call, pages, file, &counter()).await?
+        }
         Some(path) => {
+            // Where it is a link, the file that it leads to is replaced.
+            let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
             let file = beside(path)?;
-            let unreadable = write(call, pages, file.as_file()).await?;
+            let unreadable = write(call, pages, file.as_file(), &counter()).await?;
             finish(file, path)?;
             unreadable
         }
@@ -34,10 +48,17 @@ pub(in crate::cli) async fn export(call: &mut Call, export: Export) -> Result<()
     }
 }
 
+fn counter() -> ProgressBar {
+    progress::counter("states exported")
+}
+
 /// A file that takes the place of the named one when it is complete.
 fn beside(path: &Path) -> Result<NamedTempFile, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    NamedTempFile::new_in(directory).map_err(|error| unwritable(path, &error))
+    let mut file = tempfile::Builder::new();
+    // As any new file: what is left of these is up to the user's mask.
+    file.permissions(Permissions::from_mode(0o666));
+    file.tempfile_in(directory).map_err(|error| unwritable(path, &error))
 }
 
 fn finish(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
@@ -51,9 +72,8 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 }
 
 /// An entry a line. How many states could not be read; each is named.
-async fn write(call: &mut Call, mut pages: Pages<'_>, out: impl Write) -> Result<u64, Failure> {
+async fn write(call: &mut Call, mut pages: Pages<'_>, out: impl Write, bar: &ProgressBar) -> Result<u64, Failure> {
     let mut out = BufWriter::new(out);
-    let bar = progress::counter("states exported");
     let (mut count, mut unreadable) = (0_u64, 0);
     out.write_all(b"{").map_err(output::unwritten)?;
     while let Some(page) = pages.next(call).await? {

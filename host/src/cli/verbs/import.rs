@@ -34,7 +34,10 @@ pub(in crate::cli) async fn import(call: &mut Call, import: Import) -> Result<()
     let bar = progress::bar(states.len(), "states imported");
     let mut stored = 0;
     for batch in batches(&states) {
-        stored += call.run(async |instance| instance.set_all(batch).await).await?;
+        let batch = call.run(async |instance| instance.set_all(batch).await).await;
+        stored += batch.map_err(|failure| {
+            failure.and_hint(&format!("{stored} of {} states are imported; import the file again", states.len()))
+        })?;
         bar.set_position(stored);
     }
     bar.finish_and_clear();
@@ -131,10 +134,14 @@ impl<'a> Search<'a> {
     }
 }
 
-/// An id that sorts before this one and not far from it, if there is one.
+/// The text that sorts right before this id, but for ids that nobody has; none before the first of all.
 fn just_before(id: &str) -> Option<String> {
-    let (last, _) = id.char_indices().next_back()?;
-    id.get(..last).filter(|start| !start.is_empty()).map(str::to_owned)
+    let mut start = id.to_owned();
+    let last = start.pop()?;
+    if let Some(lower) = ('\0'..last).next_back() {
+        start.extend([lower, char::MAX]);
+    }
+    (!start.is_empty()).then_some(start)
 }
 
 #[cfg(test)]
@@ -162,7 +169,10 @@ mod tests {
 
     #[test]
     fn an_id_before_another() {
-        assert_eq!(just_before("dev:é"), Some("dev:".to_owned()));
-        assert_eq!(just_before("d"), None);
+        for (id, before) in [("dev:b", "dev:a\u{10FFFF}"), ("\u{E000}", "\u{D7FF}\u{10FFFF}"), ("a\0", "a")] {
+            assert_eq!(just_before(id).as_deref(), Some(before));
+            assert!(before < id);
+        }
+        assert_eq!(just_before("\0"), None);
     }
 }
