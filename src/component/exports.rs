@@ -1,6 +1,6 @@
 //! The exported interfaces.
 
-use std::cell::OnceCell;
+use std::cell::Cell;
 
 use super::bindings::exports::meltano::state_backend::store::Guest;
 use super::bindings::exports::meltano::state_backend::{diagnostics, history};
@@ -28,22 +28,23 @@ mod export {
 
 thread_local! {
     /// The configuration does not change during the life of an instance; only a checked one is kept.
-    static STORE: OnceCell<Store<'static>> = const { OnceCell::new() };
+    static STORE: Cell<Option<&'static Store<'static>>> = const { Cell::new(None) };
 }
 
 /// Runs an operation on the store.
 pub(super) fn with_store<T>(operation: impl FnOnce(&Store<'static>) -> Result<T, error::Error>) -> Result<T, Error> {
-    STORE.with(|cell| {
-        let store = match cell.get() {
-            Some(store) => store,
-            None => {
-                // Settings live as long as the instance, so they are given to it for good.
-                let settings: &'static Settings = Box::leak(Box::new(Settings::load(&WasiConfig)?));
-                cell.get_or_init(|| Store::new(Client::new(PORTS, settings)))
-            }
-        };
-        Ok(operation(store)?)
-    })
+    Ok(operation(store()?)?)
+}
+
+/// The store on the configured tables. It and the settings live as long as the instance, so they are given to it for good.
+fn store() -> Result<&'static Store<'static>, error::Error> {
+    if let Some(store) = STORE.get() {
+        return Ok(store);
+    }
+    let settings = Box::leak(Box::new(Settings::load(&WasiConfig)?));
+    let store = Box::leak(Box::new(Store::new(Client::new(PORTS, settings))));
+    STORE.set(Some(store));
+    Ok(store)
 }
 
 const PORTS: Ports = Ports { http: &WasiHttp, clock: &WasiClock, random: &WasiRandom };
