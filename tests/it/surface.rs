@@ -49,6 +49,6 @@ fn imports_and_exports() {
 
 #[test]
 fn size() {
-    const LIMIT: usize = 470_000;
+    const LIMIT: usize = 300_000;
     assert!(COMPONENT.len() <= LIMIT, "{} bytes", COMPONENT.len());
 }
