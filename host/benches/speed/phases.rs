@@ -102,9 +102,10 @@ pub(crate) fn measure(setup: &Setup, report: &mut Report) {
         let end = now();
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
-        let ended = text.lines().filter_map(|line| line.split_once(' ')).map(|(time, name)| {
-            (Duration::from_nanos(time.parse().expect("nanoseconds")), name.to_owned())
-        });
+        let ended = text
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .map(|(time, name)| (Duration::from_nanos(time.parse().expect("nanoseconds")), name.to_owned()));
         for (n, (time, name)) in ended.chain([(end, "process end".to_owned())]).enumerate() {
             if n == phases.len() {
                 phases.push((name, Vec::new()));

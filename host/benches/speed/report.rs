@@ -58,11 +58,8 @@ impl Report {
             let spread = |times: &Option<Times>| times.as_ref().map(Times::spread).unwrap_or_default();
             let ratio = row.ratio().map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
             let (name, component) = (&row.name, row.component.spread());
-            let line = format!(
-                "{name:<36} {component:>26} {:>26} {ratio:>6} {:>26}",
-                spread(&row.floor),
-                spread(&row.addon)
-            );
+            let line =
+                format!("{name:<36} {component:>26} {:>26} {ratio:>6} {:>26}", spread(&row.floor), spread(&row.addon));
             println!("{}", line.trim_end());
         }
         for Fact { name, value, unit } in &self.facts {
