@@ -15,8 +15,8 @@ use crate::times::{Side, in_turns, timed};
 
 const TASKS: usize = 64;
 /// How often each task does its thing in a round.
-const REPEATED: usize = 5;
-const ROUNDS: usize = 20;
+const REPEATED: usize = 2;
+const ROUNDS: usize = 10;
 
 pub(crate) fn measure(setup: &Setup, report: &mut Report) {
     // As a service would: the tasks move between threads.
