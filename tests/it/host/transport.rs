@@ -11,9 +11,10 @@ use http_body_util::{BodyExt as _, Full};
 use meltano_state_host::wasi_http::{Error, RequestOptions, WasiBody};
 use meltano_state_host::{Plugin, PooledClient, Settings, Transport};
 
-use super::server::{NO_TABLE, Server, read_request};
+use super::server::{Server, read_request};
 
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1\n";
+const NO_ROWS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const SHORT: Duration = Duration::from_millis(50);
 
 pub(crate) fn request(uri: &str) -> Request<WasiBody> {
@@ -58,7 +59,7 @@ async fn requests_share_a_connection() {
 
 /// Reads by as many instances at once, one after another each, and says how many connections that took.
 async fn connections_for(instances: usize, calls: usize) -> usize {
-    let server = Server::answering(NO_TABLE);
+    let server = Server::answering(NO_ROWS);
     let uri = format!("clickhouse://u:p@{}/d", server.address);
     let settings = Settings::new().with("uri", uri).unwrap();
     let plugin = Plugin::builder().settings(settings).build().unwrap();
