@@ -82,10 +82,13 @@ impl WasiHttpHooks for Egress {
         request.extensions_mut().insert(Arc::clone(&activity));
         Box::new(async move {
             let in_flight = activity.begin();
-            let line = RequestLine::of(&request);
+            // Taking the URI apart costs more than the rest of this function; commonly nobody reads the line.
+            let line = tracing::enabled!(tracing::Level::WARN).then(|| RequestLine::of(&request));
             let start = Instant::now();
             let response = transport.send(request, options).await;
-            line.log(start, &response);
+            if let Some(line) = line {
+                line.log(start, &response);
+            }
             let between_bytes = options.between_bytes_timeout.unwrap_or(DEFAULT_TIMEOUT);
             let (head, body) = response?.into_parts();
             let body = ResponseBody::new(body, limit, between_bytes, activity, in_flight)?;

@@ -176,17 +176,20 @@ impl Builder {
     /// When the component cannot be compiled or does not fit this host.
     pub fn build(self) -> Result<Plugin, BuildError> {
         let engine = engine()?;
+        tracing::debug!("the engine is made");
         let wasm = if self.component.is_empty() { COMPONENT } else { &self.component };
         let component = match &self.cache {
             Some(cache) => cache.component(&engine, wasm),
             None => Component::new(&engine, wasm),
         };
         let component = component.map_err(|error| BuildError::Compile(format!("{error:#}")))?;
+        tracing::debug!("the component is loaded");
         let mut linker = Linker::new(&engine);
         let pre = context::link(&mut linker)
             .and_then(|()| linker.instantiate_pre(&component))
             .and_then(StateBackendPre::new)
             .map_err(|error| BuildError::Link(format!("{error:#}")))?;
+        tracing::debug!("the component is linked");
         let resolved = Resolved::load(&self.settings).ok();
         let limits = self.limits.unwrap_or_else(|| {
             let mut limits = Limits::default();

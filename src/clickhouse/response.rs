@@ -1,5 +1,7 @@
 //! From an HTTP answer to rows, or to the failure that the server reports.
 
+use memchr::memchr_iter;
+
 use crate::clickhouse::{explain, tsv};
 use crate::error::{Error, ErrorKind, ServerError};
 use crate::ports::Response;
@@ -101,8 +103,8 @@ fn exception_in_body(response: &Response) -> Option<&[u8]> {
     let body = response.body.as_slice();
     if let Some(tag) = response.header("X-ClickHouse-Exception-Tag") {
         let start = [b"\r\n", MARKER, tag.as_bytes(), b"\r\n"].concat();
-        let position = body.windows(start.len()).position(|window| window == start)?;
-        return body.get(position + start.len()..);
+        let mut ends = memchr_iter(b'\r', body).filter_map(|at| body.get(at..)?.strip_prefix(start.as_slice()));
+        return ends.next();
     }
     let last_line = body.trim_ascii_end().rsplit(|byte| *byte == b'\n').next()?;
     let text = std::str::from_utf8(last_line).ok()?;

@@ -32,10 +32,11 @@ impl Http for WasiHttp {
         let outgoing = outgoing_request(request)?;
         let body = outgoing.body().map_err(|()| refused("body"))?;
         let future = outgoing_handler::handle(outgoing, Some(options(timeouts)?)).map_err(|code| not_sent(&code))?;
-        write_body(&body, &request.body, &future, &deadline)?;
+        let answered = future.subscribe();
+        write_body(&body, &request.body, &answered, &deadline)?;
         // Left unfinished, the body would make the host abort a request whose answer already came.
         let finished = OutgoingBody::finish(body, None);
-        let incoming = receive(&future, &deadline)?;
+        let incoming = receive(&future, &answered, &deadline)?;
         drop(finished);
         read(incoming, &deadline)
     }
@@ -86,18 +87,20 @@ fn options(timeouts: Timeouts) -> Result<RequestOptions, TransportError> {
 fn write_body(
     body: &OutgoingBody,
     mut rest: &[u8],
-    answer: &FutureIncomingResponse,
+    answered: &Pollable,
     deadline: &Deadline,
 ) -> Result<(), TransportError> {
     let stream = body.write().map_err(|()| refused("body"))?;
     let writable = stream.subscribe();
-    let answered = answer.subscribe();
     while !rest.is_empty() {
-        deadline.wait(&[&writable, &answered])?;
-        if answered.ready() {
-            return Ok(());
-        }
         let Ok(permit) = stream.check_write() else { return Ok(()) };
+        if permit == 0 {
+            deadline.wait(&[&writable, answered])?;
+            if answered.ready() {
+                return Ok(());
+            }
+            continue;
+        }
         let length = usize::try_from(permit).unwrap_or(usize::MAX).min(rest.len());
         let (chunk, after) = rest.split_at(length);
         if stream.write(chunk).is_err() {
@@ -107,18 +110,22 @@ fn write_body(
     }
     // The flush ends when the host has taken everything; an error again shows in the answer.
     if stream.flush().is_ok() {
-        deadline.wait(&[&writable, &answered])?;
+        deadline.wait(&[&writable, answered])?;
     }
     Ok(())
 }
 
-fn receive(future: &FutureIncomingResponse, deadline: &Deadline) -> Result<IncomingResponse, TransportError> {
-    let answered = future.subscribe();
+fn receive(
+    future: &FutureIncomingResponse,
+    answered: &Pollable,
+    deadline: &Deadline,
+) -> Result<IncomingResponse, TransportError> {
     loop {
+        deadline.wait(&[answered])?;
         match future.get() {
             Some(Ok(result)) => return result.map_err(|code| lost(&code)),
             Some(Err(())) => return Err(refused("answer")),
-            None => deadline.wait(&[&answered])?,
+            None => {}
         }
     }
 }

@@ -1,6 +1,6 @@
 //! Randomness, from `wasi:random`.
 
-use wasi::random::random::get_random_u64;
+use wasi::random::random::get_random_bytes;
 
 use crate::ports::Random;
 
@@ -9,6 +9,6 @@ pub(super) struct WasiRandom;
 
 impl Random for WasiRandom {
     fn random(&self) -> u128 {
-        u128::from(get_random_u64()) << 64 | u128::from(get_random_u64())
+        get_random_bytes(16).iter().fold(0, |bits, byte| bits << 8 | u128::from(*byte))
     }
 }

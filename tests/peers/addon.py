@@ -12,6 +12,10 @@ import clickhouse_connect
 
 LOCK_WAIT, LOCK_STALE, LOCK_SETTLE, LOCK_RETRY = 30.0, 300, 1.0, 1.0
 
+# As large as the states that the benchmark of the component stores.
+BENCH_BOOKMARK = {"replication_key": "updated_at", "value": "2026-01-01T00:00:00Z", "page": 1000000}
+BENCH_STATE = {"singer_state": {"bookmarks": dict.fromkeys(["issues", "commits", "u"], BENCH_BOOKMARK)}}
+
 
 class Addon:
     def __init__(self, host, port, user, password, schema):
@@ -110,33 +114,36 @@ class Addon:
         finally:
             self.release(state_id, lock_id)
 
+    def update(self, state_id):
+        lock_id = self.acquire(state_id)
+        try:
+            partial, completed = self.get(state_id) or [{}, {}]
+            self.set(state_id, {**partial, "n": 1}, completed)
+        finally:
+            self.release(state_id, lock_id)
+
+    def fill(self, count):
+        """Stores that many states at once, which the published add-on cannot."""
+        rows = [[f"bench:{n}", json.dumps(BENCH_STATE), None] for n in range(count)]
+        self.client.insert(self.state, rows, column_names=["state_id", "partial_state", "completed_state"])
+
     def bench(self):
-        """Times in seconds of the published workflow, each alone on the server."""
-        times = {"get": [], "set": [], "acquire + release": [], "update": []}
-
-        def timed(name, action):
+        """Reads operations line by line, does each, and prints how many seconds it took."""
+        operations = {
+            "get": lambda: self.get("bench"),
+            "set": lambda: self.set("bench", BENCH_STATE, {}),
+            "section": lambda: self.release("bench", self.acquire("bench")),
+            "update": lambda: self.update("bench"),
+            "list": self.list,
+            "fill": self.fill,
+            "get_all": lambda count: [self.get(f"bench:{n}") for n in range(count)],
+            "set_all": lambda count: [self.set(f"bench:{n}", BENCH_STATE, {}) for n in range(count)],
+        }
+        for line in sys.stdin:
+            operation, *count = line.split()
             start = time.perf_counter()
-            action()
-            times[name].append(time.perf_counter() - start)
-
-        def section():
-            self.release("bench", self.acquire("bench"))
-
-        def update():
-            lock_id = self.acquire("bench")
-            try:
-                partial, completed = self.get("bench")
-                self.set("bench", {**partial, "n": 1}, completed)
-            finally:
-                self.release("bench", lock_id)
-
-        for _ in range(50):
-            timed("set", lambda: self.set("bench", {"singer_state": {}}, {}))
-            timed("get", lambda: self.get("bench"))
-        for _ in range(3):
-            timed("acquire + release", section)
-            timed("update", update)
-        return times
+            operations[operation](*map(int, count))
+            print(time.perf_counter() - start, flush=True)
 
 
 def main():

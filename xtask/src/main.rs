@@ -48,7 +48,8 @@ enum Task {
 }
 
 fn main() -> ExitCode {
-    let outcome = match Cli::parse().task {
+    let task = Cli::parse().task;
+    let outcome = workspace::own_program().and_then(|_| match task {
         Task::Bench(args) => bench::run(&args),
         Task::Build(args) => build::run(&args),
         Task::Clickhouse(args) => clickhouse::run(&args),
@@ -58,7 +59,7 @@ fn main() -> ExitCode {
         Task::Reproduce(args) => reproduce::run(&args),
         Task::Test(args) => test::run(&args),
         Task::Wit(args) => wit::run(&args),
-    };
+    });
     match outcome {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {

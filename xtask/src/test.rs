@@ -1,6 +1,6 @@
 //! `xtask test`: every check that a change must pass.
 
-use std::{env, process::Stdio};
+use std::process::Stdio;
 
 use anyhow::{Context, Result};
 
@@ -25,8 +25,7 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
-    // Before cargo may write this very program anew.
-    let xtask = env::current_exe().context("cannot tell the path of this program")?;
+    let xtask = workspace::own_program()?;
     let xtask = xtask.to_str().context("the path of this program is not UTF-8")?;
     let mut suite = Suite::start();
 

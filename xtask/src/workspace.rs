@@ -1,6 +1,12 @@
 //! The workspace that the tasks work on, and the cargo that works on it.
 
-use std::{env, ffi::OsString, path::Path, process::Command};
+use std::{
+    env,
+    ffi::OsString,
+    path::{Path, PathBuf},
+    process::Command,
+    sync::LazyLock,
+};
 
 use anyhow::{Context, Result};
 use cargo_metadata::{Metadata, MetadataCommand};
@@ -9,6 +15,13 @@ use cargo_metadata::{Metadata, MetadataCommand};
 pub(crate) fn root() -> &'static Path {
     let xtask = Path::new(env!("CARGO_MANIFEST_DIR"));
     xtask.parent().unwrap_or(xtask)
+}
+
+/// This program's own file. Has to be asked for before cargo may have put another in its place: then the system no longer
+/// tells.
+pub(crate) fn own_program() -> Result<&'static Path> {
+    static PROGRAM: LazyLock<Option<PathBuf>> = LazyLock::new(|| env::current_exe().ok());
+    PROGRAM.as_deref().context("cannot tell the path of this program")
 }
 
 /// The cargo that started this task, to be run at the workspace's root.

@@ -1,22 +1,26 @@
 //! The backend's own logic on native ports: the same statements without WebAssembly and without WASI.
 
+use std::cell::RefCell;
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use bytes::Bytes;
 use http_body_util::{BodyExt as _, Full};
-use hyper_util::client::legacy::Client;
+use hyper_util::client::legacy;
 use hyper_util::client::legacy::connect::HttpConnector;
 use hyper_util::rt::TokioExecutor;
+use meltano_state_backend_clickhouse::clickhouse::Client;
 use meltano_state_backend_clickhouse::ports::{
-    Clock, Http, Random, Request, Response, Timeouts, TransportError, TransportErrorKind,
+    Clock, Http, Ports, Random, Request, Response, Timeouts, TransportError, TransportErrorKind,
 };
+use meltano_state_backend_clickhouse::settings::Settings;
+use meltano_state_backend_clickhouse::store::Store;
 use rand::RngExt as _;
 use tokio::runtime::Runtime;
 
 /// A pooled hyper client, and the system's clock and randomness.
 pub(crate) struct Native<'a> {
     runtime: &'a Runtime,
-    client: Client<HttpConnector, Full<Bytes>>,
+    sender: Sender,
     start: Instant,
 }
 
@@ -24,12 +28,28 @@ impl<'a> Native<'a> {
     pub(crate) fn new(runtime: &'a Runtime) -> Self {
         let mut connector = HttpConnector::new();
         connector.set_nodelay(true);
-        Self { runtime, client: Client::builder(TokioExecutor::new()).build(connector), start: Instant::now() }
+        let sender = Sender(legacy::Client::builder(TokioExecutor::new()).build(connector));
+        Self { runtime, sender, start: Instant::now() }
+    }
+
+    /// The requests by which the backend does something, which is done too.
+    pub(crate) fn requests(&self, settings: &Settings, action: impl FnOnce(&Store)) -> Vec<Request> {
+        let recorder = Recorder { native: self, requests: RefCell::default() };
+        action(&Store::new(Client::new(Ports { http: &recorder, clock: self, random: self }, settings)));
+        recorder.requests.into_inner()
+    }
+
+    pub(crate) fn sender(&self) -> Sender {
+        self.sender.clone()
     }
 }
 
-impl Http for Native<'_> {
-    fn send(&self, request: &Request, _: Timeouts) -> Result<Response, TransportError> {
+/// Sends requests; all clones share one pool of connections.
+#[derive(Clone)]
+pub(crate) struct Sender(legacy::Client<HttpConnector, Full<Bytes>>);
+
+impl Sender {
+    pub(crate) async fn send(&self, request: &Request) -> Result<Response, TransportError> {
         let lost = |error: &dyn std::error::Error| TransportError {
             kind: TransportErrorKind::Lost,
             detail: error.to_string(),
@@ -39,13 +59,30 @@ impl Http for Native<'_> {
             builder = builder.header(*name, header.value());
         }
         let outgoing = builder.body(Full::new(Bytes::from(request.body.clone()))).map_err(|error| lost(&error))?;
-        self.runtime.block_on(async {
-            let (head, body) = self.client.request(outgoing).await.map_err(|error| lost(&error))?.into_parts();
-            let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes().to_vec();
-            let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-            let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
-            Ok(Response { status: head.status.as_u16(), headers, body })
-        })
+        let (head, body) = self.0.request(outgoing).await.map_err(|error| lost(&error))?.into_parts();
+        let body = body.collect().await.map_err(|error| lost(&error))?.to_bytes().to_vec();
+        let text = |value: &http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+        let headers = head.headers.iter().map(|(name, value)| (name.to_string(), text(value))).collect();
+        Ok(Response { status: head.status.as_u16(), headers, body })
+    }
+}
+
+impl Http for Native<'_> {
+    fn send(&self, request: &Request, _: Timeouts) -> Result<Response, TransportError> {
+        self.runtime.block_on(self.sender.send(request))
+    }
+}
+
+/// Remembers what it sends.
+struct Recorder<'a> {
+    native: &'a Native<'a>,
+    requests: RefCell<Vec<Request>>,
+}
+
+impl Http for Recorder<'_> {
+    fn send(&self, request: &Request, timeouts: Timeouts) -> Result<Response, TransportError> {
+        self.requests.borrow_mut().push(request.clone());
+        self.native.send(request, timeouts)
     }
 }
 

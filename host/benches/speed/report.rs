@@ -1,31 +1,44 @@
 //! Medians, spreads and ratios, for people and as JSON.
 
 use std::path::PathBuf;
-use std::time::Duration;
 
 use serde_json::json;
 
-/// The times of one thing.
+use crate::times::Times;
+
+/// One thing, and how long each side took for it.
 pub(crate) struct Row {
-    name: String,
-    component: Vec<Duration>,
-    native: Vec<Duration>,
+    pub(crate) name: String,
+    pub(crate) component: Times,
+    /// The same without the component: the least that it can take.
+    pub(crate) floor: Option<Times>,
+    pub(crate) addon: Option<Times>,
 }
 
 impl Row {
-    pub(crate) fn new(name: &str, component: Vec<Duration>, native: Vec<Duration>) -> Self {
-        Self { name: name.to_owned(), component: sorted(component), native: sorted(native) }
+    /// From the times of the component, the floor and the add-on, as far as they are there.
+    pub(crate) fn new(name: impl Into<String>, times: Vec<Times>) -> Self {
+        let mut times = times.into_iter();
+        let component = times.next().expect("the component's times");
+        Self { name: name.into(), component, floor: times.next(), addon: times.next() }
     }
 
-    fn ratio(&self) -> f64 {
-        median(&self.component) / median(&self.native)
+    fn ratio(&self) -> Option<f64> {
+        self.floor.as_ref().map(|floor| self.component.median() / floor.median())
     }
+}
+
+/// A number that is no time.
+struct Fact {
+    name: &'static str,
+    value: f64,
+    unit: &'static str,
 }
 
 #[derive(Default)]
 pub(crate) struct Report {
     rows: Vec<Row>,
-    published: Vec<(String, Vec<Duration>)>,
+    facts: Vec<Fact>,
 }
 
 impl Report {
@@ -33,64 +46,43 @@ impl Report {
         self.rows.push(row);
     }
 
-    pub(crate) fn published(&mut self, name: &str, times: Vec<Duration>) {
-        self.published.push((name.to_owned(), sorted(times)));
+    pub(crate) fn fact(&mut self, name: &'static str, value: f64, unit: &'static str) {
+        self.facts.push(Fact { name, value, unit });
     }
 
     pub(crate) fn print(&self) {
-        println!("{:<28} {:>24} {:>24} {:>7}", "median ms (10 % … 90 %)", "component", "native", "ratio");
+        let head = ["median ms (10 % … 90 %)", "component", "floor", "ratio", "Python add-on"];
+        let [name, component, floor, ratio, addon] = head;
+        println!("{name:<36} {component:>26} {floor:>26} {ratio:>6} {addon:>26}");
         for row in &self.rows {
-            let (component, native) = (spread(&row.component), spread(&row.native));
-            println!("{:<28} {component:>24} {native:>24} {:>7.3}", row.name, row.ratio());
+            let spread = |times: &Option<Times>| times.as_ref().map(Times::spread).unwrap_or_default();
+            let ratio = row.ratio().map(|ratio| format!("{ratio:.3}")).unwrap_or_default();
+            let (name, component) = (&row.name, row.component.spread());
+            let line =
+                format!("{name:<36} {component:>26} {:>26} {ratio:>6} {:>26}", spread(&row.floor), spread(&row.addon));
+            println!("{}", line.trim_end());
         }
-        for (name, times) in &self.published {
-            println!("{:<28} {:>24}", format!("{name}, Python add-on"), spread(times));
+        for Fact { name, value, unit } in &self.facts {
+            println!("{name:<36} {value:>22.2} {unit}");
         }
     }
 
     pub(crate) fn write(&self, path: Option<PathBuf>) {
         let Some(path) = path else { return };
-        let rows: Vec<_> = self
-            .rows
-            .iter()
-            .map(|row| {
-                json!({
-                    "name": row.name,
-                    "component_ms": median(&row.component),
-                    "native_ms": median(&row.native),
-                    "ratio": row.ratio(),
-                    "rounds": row.component.len(),
-                })
+        let side = |times: &Option<Times>| times.as_ref().map(Times::json);
+        let row = |row: &Row| {
+            json!({
+                "name": row.name,
+                "component": row.component.json(),
+                "floor": side(&row.floor),
+                "ratio": row.ratio(),
+                "addon": side(&row.addon),
             })
-            .collect();
-        let published: Vec<_> =
-            self.published.iter().map(|(name, times)| json!({"name": name, "ms": median(times)})).collect();
-        let text = json!({"rows": rows, "published": published}).to_string();
+        };
+        let rows: Vec<_> = self.rows.iter().map(row).collect();
+        let fact = |fact: &Fact| json!({"name": fact.name, "value": fact.value, "unit": fact.unit});
+        let facts: Vec<_> = self.facts.iter().map(fact).collect();
+        let text = format!("{:#}\n", json!({"rows": rows, "facts": facts}));
         std::fs::write(&path, text).expect("the report can be written");
     }
-}
-
-fn sorted(mut times: Vec<Duration>) -> Vec<Duration> {
-    times.sort();
-    times
-}
-
-fn spread(times: &[Duration]) -> String {
-    format!("{:.2} ({:.2} … {:.2})", median(times), quantile(times, 0.1), quantile(times, 0.9))
-}
-
-fn median(times: &[Duration]) -> f64 {
-    quantile(times, 0.5)
-}
-
-/// In milliseconds.
-fn quantile(times: &[Duration], fraction: f64) -> f64 {
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        clippy::cast_precision_loss,
-        reason = "an index"
-    )]
-    let index = ((times.len() - 1) as f64 * fraction).round() as usize;
-    times[index].as_secs_f64() * 1000.0
 }

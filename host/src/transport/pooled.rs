@@ -15,6 +15,7 @@ use hyper_util::client::legacy::connect::{Connect, HttpConnector, capture_connec
 use hyper_util::client::legacy::{self as client, Client};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 use tokio::net::TcpStream;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use tower_service::Service;
 use wasmtime_wasi_http::{Error, RequestOptions, WasiBody};
 
@@ -29,10 +30,17 @@ use crate::activity::Activity;
 /// ever meets a connection that the server is just closing.
 const IDLE: Duration = Duration::from_secs(2);
 
+/// How many requests are under way at once, and so how many connections there are. Older servers run at most 100
+/// statements at a time (`max_concurrent_queries`), and this process may not be their only client.
+const CONNECTIONS: usize = 64;
+
 /// How long a server that has not answered a handshake is asked whether it accepts connections.
 const PROBE: Duration = Duration::from_millis(250);
 
 /// A pooling HTTP/1.1 client, for plain HTTP and for HTTPS.
+///
+/// At most 64 requests are under way at once. Others wait for their turn, in the order in which they came, for as long as
+/// connecting may take.
 ///
 /// A request that meets a connection which the server has closed is sent again over a new one if no byte of it was
 /// written, and only then, so no write is carried out twice.
@@ -42,6 +50,7 @@ pub struct PooledClient {
     /// Made at the first request over HTTPS: reading the system's certificates takes some milliseconds.
     secure: OnceLock<Result<SecureClient, String>>,
     tls: Tls,
+    turns: Arc<Semaphore>,
 }
 
 type TcpConnector = Connector<HttpConnector<Resolver>>;
@@ -52,7 +61,16 @@ impl PooledClient {
     /// A client without connections.
     #[must_use]
     pub fn new(tls: Tls) -> Self {
-        Self { plain: pool().build(connector(true)), secure: OnceLock::new(), tls }
+        let turns = Arc::new(Semaphore::new(CONNECTIONS));
+        Self { plain: pool().build(connector(true)), secure: OnceLock::new(), tls, turns }
+    }
+
+    /// Waits until another request may be under way.
+    async fn turn(&self, limit: Duration) -> Result<OwnedSemaphorePermit, Error> {
+        match tokio::time::timeout(limit, Arc::clone(&self.turns).acquire_owned()).await {
+            Ok(Ok(turn)) => Ok(turn),
+            _ => Err(Error::ConnectionLimitReached),
+        }
     }
 
     fn secure(&self) -> Result<&SecureClient, Error> {
@@ -78,6 +96,7 @@ impl Default for PooledClient {
 impl Transport for PooledClient {
     fn send(&self, request: Request<WasiBody>, options: RequestOptions) -> Sending<'_> {
         Box::pin(async move {
+            let turn = self.turn(options.connect_timeout.unwrap_or(DEFAULT_TIMEOUT)).await?;
             let answer = if request.uri().scheme() == Some(&Scheme::HTTPS) {
                 if self.tls.accepts_anyone()
                     && let Some(activity) = request.extensions().get::<Arc<Activity>>()
@@ -88,7 +107,12 @@ impl Transport for PooledClient {
             } else {
                 exchange(&self.plain, request, options, false).await
             };
-            Ok(answer?.map(|body| body.map_err(failure::of_body).boxed_unsync()))
+            let of_body = move |error| {
+                // The turn lasts as long as the body, which is received over the connection.
+                let _ = &turn;
+                failure::of_body(error)
+            };
+            Ok(answer?.map(|body| body.map_err(of_body).boxed_unsync()))
         })
     }
 }
@@ -132,6 +156,7 @@ where
         }
         return Err(Error::TlsProtocolError);
     }
+    tracing::debug!("connected");
     match tokio::time::timeout(first_byte, answer).await {
         Ok(answer) => answer.map_err(fail),
         Err(_elapsed) => Err(Error::ConnectionReadTimeout),

@@ -9,11 +9,12 @@ use bytes::Bytes;
 use http::Request;
 use http_body_util::{BodyExt as _, Full};
 use meltano_state_host::wasi_http::{Error, RequestOptions, WasiBody};
-use meltano_state_host::{PooledClient, Transport};
+use meltano_state_host::{Plugin, PooledClient, Settings, Transport};
 
 use super::server::{Server, read_request};
 
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1\n";
+const NO_ROWS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
 const SHORT: Duration = Duration::from_millis(50);
 
 pub(crate) fn request(uri: &str) -> Request<WasiBody> {
@@ -54,6 +55,58 @@ async fn requests_share_a_connection() {
         assert_eq!(exchange(&client, &uri, RequestOptions::default()).await.unwrap(), "1\n");
     }
     assert_eq!(server.connections(), 1);
+}
+
+/// Reads by as many instances at once, one after another each, and says how many connections that took.
+async fn connections_for(instances: usize, calls: usize) -> usize {
+    let server = Server::answering(NO_ROWS);
+    let uri = format!("clickhouse://u:p@{}/d", server.address);
+    let settings = Settings::new().with("uri", uri).unwrap();
+    let plugin = Plugin::builder().settings(settings).build().unwrap();
+    let mut tasks = tokio::task::JoinSet::new();
+    for _ in 0..instances {
+        let mut instance = plugin.instance().await.unwrap();
+        tasks.spawn(async move {
+            for _ in 0..calls {
+                assert_eq!(instance.get("dev:a").await.unwrap(), None);
+            }
+        });
+    }
+    assert_eq!(tasks.join_all().await.len(), instances);
+    server.connections()
+}
+
+#[tokio::test]
+async fn instances_share_connections() {
+    assert_eq!(connections_for(1, 20).await, 1);
+    let connections = connections_for(64, 20).await;
+    assert!((1..=64).contains(&connections), "{connections}");
+}
+
+#[tokio::test]
+async fn more_calls_than_connections_take_turns() {
+    let connections = connections_for(200, 5).await;
+    assert!((1..=64).contains(&connections), "{connections}");
+}
+
+#[tokio::test]
+async fn no_turn_in_time() {
+    let server = Server::start(keep_open);
+    let client = PooledClient::default();
+    let uri = format!("http://{}/", server.address);
+    let waiting = (0..64).map(|_| client.send(request(&uri), RequestOptions::default()));
+    let mut waiting: Vec<_> = waiting.collect();
+    for answer in &mut waiting {
+        assert!(tokio::time::timeout(Duration::ZERO, answer).await.is_err());
+    }
+    let options = RequestOptions { connect_timeout: Some(SHORT), ..RequestOptions::default() };
+    let result = exchange(&client, &uri, options).await;
+    assert!(matches!(result, Err(Error::ConnectionLimitReached)), "{result:?}");
+    // Requests that are given up make room.
+    drop(waiting);
+    let options = RequestOptions { first_byte_timeout: Some(SHORT), ..RequestOptions::default() };
+    let result = exchange(&client, &uri, options).await;
+    assert!(matches!(result, Err(Error::ConnectionReadTimeout)), "{result:?}");
 }
 
 #[tokio::test]

@@ -1,7 +1,6 @@
 //! An embedded server as a child of this process.
 
 use std::{
-    env,
     io::{BufRead, BufReader},
     os::unix::process::CommandExt,
     process::{Child, ChildStdout, Command, Stdio},
@@ -16,7 +15,7 @@ use super::{
     http::Http,
     library::{self, LIBCHDB},
 };
-use crate::progress;
+use crate::{progress, workspace};
 
 /// A start takes half a second; when it takes longer than this, the user is told what is waited for.
 const QUIET: Duration = Duration::from_secs(2);
@@ -43,7 +42,7 @@ impl Embedded {
     /// Starts one and waits until it answers. Fetches ClickHouse first if this user has none yet.
     pub(crate) fn start() -> Result<Self> {
         let library = library::locate()?;
-        let mut child = Command::new(env::current_exe().context("cannot tell the path of this program")?)
+        let mut child = Command::new(workspace::own_program()?)
             .args(["clickhouse", "--port", "0", "--until-stdin-closes"])
             .env(LIBCHDB, library)
             .stdin(Stdio::piped())

@@ -1,0 +1,50 @@
+//! What an instance costs: the time to make one, and memory.
+
+use meltano_state_host::{Instance, Plugin};
+
+use crate::report::{Report, Row};
+use crate::sides::Setup;
+use crate::states::ID;
+use crate::times::{Times, timed};
+
+const ROUNDS: usize = 2_000;
+/// How many are alive at once where their memory is measured.
+const CROWD: usize = 200;
+
+pub(crate) fn measure(setup: &Setup, report: &mut Report) {
+    let plugin = Plugin::builder().settings(setup.settings("bench_cold", &[])).build().expect("a plugin");
+    let make = || setup.runtime.block_on(plugin.instance()).expect("an instance");
+    eprintln!("new instance: {ROUNDS} rounds");
+    let (mut made, mut dropped) = (Vec::new(), Vec::new());
+    for _ in 0..ROUNDS {
+        let (time, instance) = timed(make);
+        made.push(time);
+        dropped.push(timed(|| drop(instance)).0);
+    }
+    report.add(Row::new("new instance", vec![Times::new(made)]));
+    report.add(Row::new("end of an instance", vec![Times::new(dropped)]));
+
+    let working = || {
+        let mut instance = make();
+        setup.runtime.block_on(instance.get(ID)).expect("get");
+        instance
+    };
+    // What the first ones need is needed once.
+    drop([working(), working()]);
+    let before = resident();
+    let instances: Vec<Instance> = (0..CROWD).map(|_| working()).collect();
+    if let (Some(before), Some(after)) = (before, resident()) {
+        #[expect(clippy::cast_precision_loss, reason = "a count")]
+        report.fact("memory of an instance after a get", (after - before) / CROWD as f64, "MiB");
+        report.fact("memory of the process with 200", after, "MiB");
+    }
+    drop(instances);
+}
+
+/// The memory of this process that is in use, in MiB, where the system says it as Linux does.
+fn resident() -> Option<f64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find_map(|line| line.strip_prefix("VmRSS:"))?;
+    let kibibytes: f64 = line.trim().strip_suffix(" kB")?.trim().parse().ok()?;
+    Some(kibibytes / 1024.0)
+}
