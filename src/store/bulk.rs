@@ -45,7 +45,7 @@ impl Store<'_> {
                 bytes += size(state);
                 batch.push(state);
             }
-            self.client().run_creating(&self.client().tables().set(&batch, None))?;
+            self.client().run_creating(&self.client().tables().set_all(&batch))?;
         }
         Ok(states.len() as u64)
     }

@@ -167,22 +167,15 @@ impl Tables {
         )
     }
 
-    /// The id of the row that counts, as a subquery.
-    pub(super) fn holder(&self, layout: Layout) -> String {
-        let lock = &self.lock;
-        let (order, live) = (layout.order(), layout.live());
-        format!("SELECT argMin(lock_id, {order}) FROM {lock} WHERE state_id = {{state_id:String}} AND {live}")
-    }
-
     /// That a lock's row is the one that counts, and so fresh that a statement which begins now has ended before anybody
-    /// may take the lock for abandoned.
+    /// may take the lock for abandoned. The server finds it out once, before it carries out the rest of the statement.
     pub(super) fn held(&self, layout: Layout) -> String {
         let lock = &self.lock;
-        let holder = self.holder(layout);
+        let (order, live) = (layout.order(), layout.live());
         format!(
-            "{{lock_id:String}} = ({holder}) AND (SELECT max(locked_at) FROM {lock} \
-             WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}}) \
-             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}})"
+            "(SELECT argMin(lock_id, {order}) = {{lock_id:String}} AND maxIf(locked_at, lock_id = {{lock_id:String}}) \
+             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}}) \
+             FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
         )
     }
 

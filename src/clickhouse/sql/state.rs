@@ -50,41 +50,39 @@ impl Tables {
         window.limit(statement).param("after", after)
     }
 
-    /// Stores states, each so that it is newer than every stored version of its id, whatever the clocks say. With a fence
-    /// it writes no row unless the fence holds. No two of the states have one id.
-    pub(crate) fn set(&self, states: &[&State], fence: Option<&Fence>) -> Statement {
+    /// Stores a state so that it is newer than every stored version of its id, whatever the clocks say. With a fence it
+    /// writes no row unless the fence holds.
+    pub(crate) fn set(&self, state: &State, fence: Option<&Fence>) -> Statement {
         let table = &self.state;
-        let mut rows = String::new();
-        for state in states {
-            tsv::escape_into(&state.state_id, &mut rows);
-            for part in [&state.partial_state, &state.completed_state] {
-                rows.push('\t');
-                tsv::escape_nullable_into(part.as_deref(), &mut rows);
-            }
-            rows.push('\n');
-        }
-
         let condition = fence.map(|fence| {
             let is_held = self.held(fence.held.layout);
-            format!(" WHERE {is_held} AND toUnixTimestamp64Milli({NEWEST}) = {{seen:Int64}}")
+            format!(" WHERE {is_held} AND toUnixTimestamp64Milli(newest) = {{seen:Int64}}")
         });
-        let statement = Statement::new(
-            Effect::Idempotent,
-            format!(
-                "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
-                 SELECT rows.state_id, rows.partial_state, rows.completed_state, \
-                 greatest(now64(3), {NEWEST} + toIntervalMillisecond(1)) \
-                 FROM rows LEFT JOIN (SELECT state_id, max(updated_at) AS updated_at FROM {table} \
-                 WHERE state_id IN (SELECT state_id FROM rows) GROUP BY state_id) AS newest \
-                 ON newest.state_id = rows.state_id{}",
-                condition.unwrap_or_default()
-            ),
-        )
-        .rows("state_id String, partial_state Nullable(String), completed_state Nullable(String)", rows);
+        let sql = format!(
+            "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
+             SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \
+             FROM rows CROSS JOIN (SELECT max(updated_at) AS newest FROM {table} WHERE state_id = {{state_id:String}}) AS n{}",
+            condition.unwrap_or_default()
+        );
+        let statement = Statement::new(Effect::Idempotent, sql).rows(COLUMNS, rows(&[state]));
         match fence {
             Some(fence) => self.with_lock(statement, &fence.held).param("seen", fence.seen),
-            None => statement.setting("async_insert", "0"),
+            None => statement.param("state_id", &state.state_id).setting("async_insert", "0"),
         }
+    }
+
+    /// Stores states as [`Self::set`] stores one. No two of them have one id.
+    pub(crate) fn set_all(&self, states: &[&State]) -> Statement {
+        let table = &self.state;
+        let sql = format!(
+            "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
+             SELECT rows.state_id, rows.partial_state, rows.completed_state, \
+             greatest(now64(3), ifNull(newest.updated_at, toDateTime64(0, 3)) + toIntervalMillisecond(1)) \
+             FROM rows LEFT JOIN (SELECT state_id, max(updated_at) AS updated_at FROM {table} \
+             WHERE state_id IN (SELECT state_id FROM rows) GROUP BY state_id) AS newest \
+             ON newest.state_id = rows.state_id"
+        );
+        Statement::new(Effect::Idempotent, sql).rows(COLUMNS, rows(states)).setting("async_insert", "0")
     }
 
     /// Removes a state; of its versions only those up to `newest`, in milliseconds since 1970, if that is given.
@@ -145,7 +143,21 @@ pub(super) fn selected(selection: &Selection, sql: impl FnOnce(&str) -> String) 
     }
 }
 
-/// When the newest stored version was written; 1970 if there is none.
-const NEWEST: &str = "ifNull(newest.updated_at, toDateTime64(0, 3))";
+/// The columns of the rows that a write brings along.
+const COLUMNS: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String)";
+
+/// States as rows.
+fn rows(states: &[&State]) -> String {
+    let mut rows = String::new();
+    for state in states {
+        tsv::escape_into(&state.state_id, &mut rows);
+        for part in [&state.partial_state, &state.completed_state] {
+            rows.push('\t');
+            tsv::escape_nullable_into(part.as_deref(), &mut rows);
+        }
+        rows.push('\n');
+    }
+    rows
+}
 
 const UP_TO_NEWEST: &str = " AND updated_at <= fromUnixTimestamp64Milli({newest:Int64})";
