@@ -69,8 +69,9 @@ impl Statement {
     }
 }
 
-/// Longer parameters leave the URL, which proxies commonly limit to 8 KiB, for the body.
-const LONGEST_PARAMS_IN_URL: usize = 4096;
+/// Longer parameters, and a statement that is longer with them, leave the URL, which proxies commonly limit to 8 KiB, for the
+/// body. What has no body is one packet, and fewer calls into the host.
+const LONGEST_IN_URL: usize = 4096;
 
 /// The request for `statement`. `boundary` must not occur in the statement's values.
 pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str, boundary: &str) -> Request {
@@ -84,7 +85,7 @@ pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str, 
         })
         .collect();
     let params_length: usize = params.iter().map(|(_, value)| value.len()).sum();
-    let multipart = statement.rows.is_some() || params_length > LONGEST_PARAMS_IN_URL;
+    let multipart = statement.rows.is_some() || params_length > LONGEST_IN_URL;
 
     let mut query = form_urlencoded::Serializer::for_suffix(String::from("/?"), 2);
     // The answer begins when the statement has ended, so that its status is the statement's own.
@@ -104,7 +105,12 @@ pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str, 
         (format!("multipart/form-data; boundary={boundary}"), form_data(parts, boundary))
     } else {
         query.extend_pairs(&params);
-        ("text/plain; charset=UTF-8".to_owned(), statement.sql.clone())
+        let sql_length: usize = form_urlencoded::byte_serialize(statement.sql.as_bytes()).map(str::len).sum();
+        let in_url = params_length + sql_length <= LONGEST_IN_URL;
+        if in_url {
+            query.append_pair("query", &statement.sql);
+        }
+        ("text/plain; charset=UTF-8".to_owned(), if in_url { String::new() } else { statement.sql.clone() })
     };
     Request {
         secure: settings.secure,

@@ -210,16 +210,22 @@ fn credentials_stay_out_of_the_url_and_of_debug() {
 }
 
 #[test]
-fn parameters_stand_in_the_url_and_long_ones_in_the_body() {
-    let request = |value: &str| {
-        let statement = Statement::new(Effect::Read, "SELECT {v:String}").param("v", value);
+fn what_is_short_stands_in_the_url_and_what_is_long_in_the_body() {
+    let request = |sql: &str, value: &str| {
+        let statement = Statement::new(Effect::Read, sql).param("v", value);
         play(vec![ok("")], |client| client.run(&statement).unwrap()).1.remove(0).0
     };
-    let short = request("a\nb&c");
-    assert!(short.path_and_query.ends_with("&param_v=a%5Cnb%26c"), "{}", short.path_and_query);
-    assert_eq!(short.body, b"SELECT {v:String}");
+    let short = request("SELECT {v:String}", "a\nb&c");
+    let expected = "&param_v=a%5Cnb%26c&query=SELECT+%7Bv%3AString%7D";
+    assert!(short.path_and_query.ends_with(expected), "{}", short.path_and_query);
+    assert_eq!(short.body, b"");
 
-    let long = request(&"\t".repeat(3000));
+    let sql = format!("SELECT {{v:String}} -- {}", "é".repeat(800));
+    let long = request(&sql, "a");
+    assert!(long.path_and_query.ends_with("&param_v=a"), "{}", long.path_and_query);
+    assert_eq!(long.body, sql.as_bytes());
+
+    let long = request("SELECT {v:String}", &"\t".repeat(3000));
     assert!(long.path_and_query.ends_with("&query=SELECT+%7Bv%3AString%7D"), "{}", long.path_and_query);
     let body = String::from_utf8(long.body).unwrap();
     assert!(body.contains(&format!("name=\"param_v\"\r\n\r\n{}\r\n", r"\t".repeat(3000))));

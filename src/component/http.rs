@@ -30,12 +30,14 @@ impl Http for WasiHttp {
     fn send(&self, request: &Request, timeouts: Timeouts) -> Result<Response, TransportError> {
         let deadline = Deadline(monotonic_clock::subscribe_duration(nanos(timeouts.total)));
         let outgoing = outgoing_request(request)?;
-        let body = outgoing.body().map_err(|()| refused("body"))?;
+        let body = if request.body.is_empty() { None } else { Some(outgoing.body().map_err(|()| refused("body"))?) };
         let future = outgoing_handler::handle(outgoing, Some(options(timeouts)?)).map_err(|code| not_sent(&code))?;
         let answered = future.subscribe();
-        write_body(&body, &request.body, &answered, &deadline)?;
+        if let Some(body) = &body {
+            write_body(body, &request.body, &answered, &deadline)?;
+        }
         // Left unfinished, the body would make the host abort a request whose answer already came.
-        let finished = OutgoingBody::finish(body, None);
+        let finished = body.map(|body| OutgoingBody::finish(body, None));
         let incoming = receive(&future, &answered, &deadline)?;
         drop(finished);
         read(incoming, &deadline)

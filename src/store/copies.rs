@@ -62,7 +62,7 @@ impl Store<'_> {
         let [updated_at, ..] = &row;
         let version = text(updated_at.clone())?;
         let state = copy.result(record::stored(copy.source, row)?)?;
-        self.write_held(lock, Write::replace(&state), reading)?;
+        self.write_held(lock, Write::replace(&state), reading.state)?;
         Ok(version)
     }
 }

@@ -5,7 +5,7 @@ use crate::clickhouse::{StateRead, text};
 use crate::error::{Error, ErrorKind};
 use crate::glob;
 use crate::lock::{Acquire, Holder, Lock, Reading, Wanted};
-use crate::record::{self, check_state_id, checked, merge_partial};
+use crate::record::{self, Row, check_state_id, checked, merge_partial};
 use crate::state::State;
 
 /// How often a write under a lock is tried while somebody who takes none writes too.
@@ -44,7 +44,7 @@ impl Store<'_> {
     pub fn update(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
         let write = Write::update(&state);
-        self.with_lock(&state.state_id, write.reads(), |lock, reading| self.write_held(lock, write, reading))
+        self.with_lock(&state.state_id, write.reads(), |lock, reading| self.write_held(lock, write, reading.state))
     }
 
     /// [`Self::update`] under a lock that the caller holds and keeps.
@@ -63,25 +63,23 @@ impl Store<'_> {
         self.read_and_write(lock, Write::replace(&checked_for(lock, state)?))
     }
 
+    /// Who still holds the lock the write itself finds out, so the state alone is read.
     fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
-        let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
-        self.write_held(lock, write, reading)
+        let stored = self.newest_row(lock.state_id())?;
+        self.write_held(lock, write, stored)
     }
 
-    /// Writes over the version that was read, and reads again if that is no longer the newest: then either the lock is
-    /// lost, or somebody who takes none has written.
-    pub(super) fn write_held(&self, lock: &Lock, write: Write, mut reading: Reading) -> Result<(), Error> {
+    /// Writes over the version that was read, and reads again if nothing was written: then the lock is lost, or somebody who
+    /// takes none has written.
+    pub(super) fn write_held(&self, lock: &Lock, write: Write, mut stored: Option<Row>) -> Result<(), Error> {
         let mut tried = None;
         for _ in 0..WRITE_ATTEMPTS {
-            if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
-                return Err(lock.lost());
-            }
-            let seen = version(&reading)?;
+            let seen = version(stored.as_ref())?;
             if tried.as_ref() == Some(&seen) {
                 // Neither the lock nor the state stood in the way: the lock's age did.
                 return Err(lock.too_old());
             }
-            let written = match reading.state {
+            let written = match stored {
                 Some(row) if write.merge => {
                     let merged = merge_partial(write.state, record::stored(lock.state_id(), row)?)?;
                     lock.write(&self.locks, &merged, &seen)?
@@ -91,7 +89,11 @@ impl Store<'_> {
             if written {
                 return Ok(());
             }
-            reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
+            let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
+            if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
+                return Err(lock.lost());
+            }
+            stored = reading.state;
             tried = Some(seen);
         }
         Err(Error::new(
@@ -181,8 +183,8 @@ fn checked_for(lock: &Lock, state: &State) -> Result<State, Error> {
 }
 
 /// When the state that was read was written, in milliseconds since 1970; 0 if there is none.
-fn version(reading: &Reading) -> Result<String, Error> {
-    match &reading.state {
+fn version(stored: Option<&Row>) -> Result<String, Error> {
+    match stored {
         Some([updated_at, ..]) => text(updated_at.clone()),
         None => Ok("0".to_owned()),
     }

@@ -37,7 +37,7 @@ impl Store<'_> {
         let row = answer.rows()?.pop().ok_or_else(|| no_version(state_id, version))?;
         let state = record::stored(state_id, row)?;
         self.with_lock(state_id, StateRead::Version, |lock, reading| {
-            self.write_held(lock, Write::replace(&state), reading)
+            self.write_held(lock, Write::replace(&state), reading.state)
         })
     }
 }
