@@ -8,6 +8,7 @@ mod build;
 mod clickhouse;
 mod compose;
 mod demo;
+mod install;
 mod meltano;
 mod node;
 mod old_clickhouse;

@@ -3,16 +3,14 @@
 //! Python comes with its packages from PyPI, into virtual environments below `target`.
 
 use std::{
-    ffi::OsStr,
-    fs,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
 use anyhow::{Context, Result, bail};
 
 use crate::{
-    build, progress,
+    build, install,
     server::{Server, URI},
     workspace,
 };
@@ -41,9 +39,7 @@ struct Installed {
 
 /// Whether this machine has what the installation needs.
 pub(crate) fn can_install() -> bool {
-    let mut probe = Command::new("python3");
-    probe.args(["-c", PROBE]).stdout(Stdio::null()).stderr(Stdio::null());
-    probe.status().is_ok_and(|status| status.success())
+    install::python_can(PROBE)
 }
 
 pub(crate) fn run(args: &Args) -> Result<()> {
@@ -70,50 +66,23 @@ fn python(arguments: &[&str]) -> Result<()> {
 }
 
 fn install(component: &Path) -> Result<Installed> {
-    let python = environment("host", "tests/requirements.txt")?.join("python3");
+    let python = environment("host", "tests/requirements.txt")?;
     let singer = environment("singer", "tests/singer-requirements.txt")?;
     // As its users do, from the wheel; it changes more often than what it needs.
-    let add_on = workspace::root().join(ADD_ON);
     let options = ["install", "--quiet", "--force-reinstall", "--no-deps", "--no-build-isolation"];
-    pip(&python, |pip| pip.args(options).arg(add_on).env("MELTANO_STATE_COMPONENT", component))?;
-    Ok(Installed { python, singer })
+    let mut pip = install::pip(&python);
+    let pip = pip.args(options).arg(workspace::root().join(ADD_ON)).env("MELTANO_STATE_COMPONENT", component);
+    install::run(pip)?;
+    Ok(Installed { python: python.join("python3"), singer })
 }
 
 /// The programs of a virtual environment with exactly these requirements.
 fn environment(name: &str, requirements: &str) -> Result<PathBuf> {
     let requirements = workspace::root().join(ADD_ON).join(requirements);
-    let wanted =
-        fs::read_to_string(&requirements).with_context(|| format!("cannot read {}", requirements.display()))?;
     let directory = PathBuf::from(workspace::metadata()?.target_directory).join("meltano").join(name);
-    let programs = directory.join("bin");
-    // Written last, so that an installation broken off is done anew.
-    let installed = directory.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return Ok(programs);
-    }
-    let spinner = progress::spinner("Installing Meltano, a tap and a target with pip");
-    if directory.exists() {
-        fs::remove_dir_all(&directory).with_context(|| format!("cannot remove {}", directory.display()))?;
-    }
-    succeed(Command::new("python3").args(["-m", "venv"]).arg(&directory))?;
-    pip(&programs.join("python3"), |pip| {
-        pip.args([OsStr::new("install"), OsStr::new("-r"), requirements.as_os_str()])
+    let what = format!("Installing Meltano, a tap and a target with pip ({name})");
+    install::once(&requirements, &directory, &what, || {
+        install::virtual_environment(&directory, &requirements).map(drop)
     })?;
-    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
-    spinner.finish_and_clear();
-    Ok(programs)
-}
-
-fn pip(python: &Path, arguments: impl FnOnce(&mut Command) -> &mut Command) -> Result<()> {
-    let mut command = Command::new(python);
-    command.args(["-m", "pip", "--disable-pip-version-check"]);
-    succeed(arguments(&mut command))
-}
-
-fn succeed(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed ({}):\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(())
+    Ok(directory.join("bin"))
 }

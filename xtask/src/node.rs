@@ -1,14 +1,13 @@
 //! What the example for Node needs, from npm. A machine without Node can do without it.
 
 use std::{
-    fs,
     path::PathBuf,
     process::{Command, Stdio},
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::Result;
 
-use crate::{progress, workspace};
+use crate::{install, workspace};
 
 /// The oldest Node that jco runs on.
 const OLDEST_NODE: u32 = 20;
@@ -26,22 +25,10 @@ pub(crate) fn can_install() -> bool {
 /// Installs the packages of `examples/node`, unless exactly those of its lock file are there, and returns the program jco.
 pub(crate) fn install() -> Result<PathBuf> {
     let example = workspace::root().join("examples/node");
-    let lock = example.join("package-lock.json");
-    let wanted = fs::read_to_string(&lock).with_context(|| format!("cannot read {}", lock.display()))?;
-    let jco = example.join("node_modules/.bin/jco");
-    // Written last, so that an installation broken off is done anew.
-    let installed = example.join("node_modules/installed.json");
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return Ok(jco);
-    }
-    let spinner = progress::spinner("Installing jco with npm");
-    let mut npm = Command::new("npm");
-    npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&example);
-    let output = npm.output().context("cannot run npm")?;
-    if !output.status.success() {
-        bail!("npm ci failed ({}):\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
-    spinner.finish_and_clear();
-    Ok(jco)
+    let modules = example.join("node_modules");
+    install::once(&example.join("package-lock.json"), &modules, "Installing jco with npm", || {
+        let mut npm = Command::new("npm");
+        install::run(npm.args(["ci", "--no-audit", "--no-fund", "--loglevel=error"]).current_dir(&example))
+    })?;
+    Ok(modules.join(".bin/jco"))
 }

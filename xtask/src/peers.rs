@@ -6,12 +6,12 @@ use std::{
     fs,
     os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
-    process::{Command, Stdio},
+    process::Command,
 };
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result};
 
-use crate::{progress, workspace};
+use crate::{install, workspace};
 
 /// What is installed, from the project's root.
 const REQUIREMENTS: &str = "tests/peers/requirements.txt";
@@ -26,32 +26,18 @@ pub(crate) struct Peers {
 
 /// Whether this machine has what the installation needs.
 pub(crate) fn can_install() -> bool {
-    let mut probe = Command::new("python3");
-    probe.args(["-c", "import venv, ensurepip"]).stdout(Stdio::null()).stderr(Stdio::null());
-    probe.status().is_ok_and(|status| status.success())
+    install::python_can("import venv, ensurepip")
 }
 
 /// Installs the programs unless exactly these versions are there.
 pub(crate) fn install() -> Result<Peers> {
     let requirements = workspace::root().join(REQUIREMENTS);
-    let wanted = fs::read_to_string(&requirements).with_context(|| format!("cannot read {REQUIREMENTS}"))?;
     let directory: PathBuf = workspace::metadata()?.target_directory.join("peers").into();
-    // Written last, so that an installation broken off is done anew.
-    let installed = directory.join("installed.txt");
-    if fs::read_to_string(&installed).is_ok_and(|installed| installed == wanted) {
-        return Ok(peers(&directory));
-    }
-    let spinner = progress::spinner("Installing clickhouse-connect and wasmtime with pip");
-    if directory.exists() {
-        fs::remove_dir_all(&directory).with_context(|| format!("cannot remove {}", directory.display()))?;
-    }
-    run(Command::new("python3").args(["-m", "venv"]).arg(&directory))?;
-    let pip = directory.join("bin/pip");
-    run(Command::new(pip).args(["install", "--quiet", "--disable-pip-version-check", "-r"]).arg(&requirements))?;
     let peers = peers(&directory);
-    unwrap_launcher(&peers.wasmtime, &peers.python)?;
-    fs::write(&installed, wanted).with_context(|| format!("cannot write {}", installed.display()))?;
-    spinner.finish_and_clear();
+    install::once(&requirements, &directory, "Installing clickhouse-connect and wasmtime with pip", || {
+        install::virtual_environment(&directory, &requirements)?;
+        unwrap_launcher(&peers.wasmtime, &peers.python)
+    })?;
     Ok(peers)
 }
 
@@ -71,12 +57,4 @@ fn unwrap_launcher(launcher: &Path, python: &Path) -> Result<()> {
         std::os::unix::fs::symlink(&program, launcher)
     };
     replace().with_context(|| format!("cannot make {} a link to {}", launcher.display(), program.display()))
-}
-
-fn run(command: &mut Command) -> Result<()> {
-    let output = command.output().with_context(|| format!("cannot run {command:?}"))?;
-    if !output.status.success() {
-        bail!("{command:?} failed ({}):\n{}", output.status, String::from_utf8_lossy(&output.stderr).trim());
-    }
-    Ok(())
 }
