@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::clickhouse::{incomplete, text};
 use crate::error::{Error, ErrorKind};
-use crate::state::{Entry, LARGEST, MergeError, RawState, State, check_object, merge};
+use crate::state::{Entry, LARGEST, LONGEST_ID, MergeError, RawState, State, check_object, merge};
 
 /// A row of the state table: when it was written in milliseconds since 1970, its partial and its completed part.
 pub(crate) type Row = [Option<Vec<u8>>; 3];
@@ -58,6 +58,10 @@ pub(crate) fn check_state_id(state_id: &str) -> Result<(), Error> {
     if state_id.is_empty() {
         return Err(Error::new(ErrorKind::InvalidArgument, "the state id is empty")
             .with_hint("a state id names a pipeline, such as dev:tap-gitlab-to-target-jsonl"));
+    }
+    if state_id.len() > LONGEST_ID {
+        let message = format!("the state id has {} bytes, more than the {LONGEST_ID} that one may", state_id.len());
+        return Err(Error::new(ErrorKind::InvalidArgument, message).with_hint("choose a shorter id"));
     }
     Ok(())
 }
@@ -141,7 +145,7 @@ fn corrupt_part(state_id: &str, part: &str, reason: &str) -> Error {
 
 fn corrupt_state(message: String) -> Error {
     Error::new(ErrorKind::CorruptState, message).with_hint(
-        "nothing was changed; get-raw (meltano-state get --raw) shows what is stored; set or delete this state to repair it",
+        "nothing was changed; meltano-state get --raw (get-raw) shows what is stored; set or clear this state to repair it",
     )
 }
 

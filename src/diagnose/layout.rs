@@ -9,7 +9,7 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str, with_history: 
     if existing.history_feed && !existing.history {
         return Finding::failed(
             "the table of earlier versions is gone, and the view that fills it lets no write succeed",
-            "drop the view, whose name ends in _history_feed, and run meltano-state init",
+            "set history_days (0 to end the history) and run meltano-state init",
         );
     }
     let mut faults = Vec::new();

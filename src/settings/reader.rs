@@ -152,8 +152,8 @@ impl Reader<'_> {
         if settings.lock.stale <= settings.shortest_stale() {
             self.faults.push(Fault::invalid(
                 format!(
-                    "{PREFIX}lock_stale_seconds is not greater than request_timeout_seconds and lock_settle_seconds \
-                     together, so a lock could be taken for abandoned while its holder writes"
+                    "{PREFIX}lock_stale_seconds is not greater than request_timeout_seconds, lock_settle_seconds \
+                     and a second together, so a lock could be taken for abandoned while its holder writes"
                 ),
                 format!("raise {PREFIX}lock_stale_seconds or lower {PREFIX}request_timeout_seconds"),
             ));

@@ -6,4 +6,4 @@ mod model;
 
 pub use check::{DEEPEST, check_object};
 pub use merge::{MergeError, merge};
-pub use model::{Entry, LARGEST, RawState, State};
+pub use model::{Entry, LARGEST, LONGEST_ID, RawState, State};

@@ -20,6 +20,9 @@ pub struct State {
 /// behind.
 pub const LARGEST: usize = 24 << 20;
 
+/// How many bytes a state id may have. ClickHouse takes no parameter of more than 128 KiB.
+pub const LONGEST_ID: usize = 100_000;
+
 /// A state as it is stored, with what is known of it whether or not it can be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Entry {

@@ -24,7 +24,7 @@ impl Store<'_> {
     pub fn get_all(&self, pattern: Option<&str>, after: Option<&str>, limit: Option<u32>) -> Result<Vec<Entry>, Error> {
         let selection = glob::translate(pattern.unwrap_or_default());
         let window = Window { rows: limit.unwrap_or(ROWS), bytes: BYTES };
-        let statement = self.client().tables().get_all(&selection, after.unwrap_or_default(), window);
+        let statement = self.client().tables().get_all(&selection, after, window);
         let Some(answer) = self.client().run_if_exists(&statement)? else { return Ok(Vec::new()) };
         answer.rows()?.into_iter().map(record::entry).collect()
     }

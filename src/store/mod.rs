@@ -40,9 +40,10 @@ impl<'a> Store<'a> {
     /// As the server reports them.
     pub fn init(&self) -> Result<(), Error> {
         self.client().create_tables()?;
+        // First, for it mends a history whose table is gone.
+        self.client().keep_history()?;
         diagnose::refuse_other_tables(self.client())?;
-        self.client().upgrade_lock_table()?;
-        self.client().keep_history()
+        self.client().upgrade_lock_table()
     }
 
     /// The state of `state_id`.

@@ -2,7 +2,7 @@
 
 use meltano_state_host::{Entry, ErrorKind, Instance, State};
 
-use crate::sandbox::{Sandbox, component_error, instance, state};
+use crate::sandbox::{Sandbox, component_error, state};
 
 /// Every page, one after the other.
 async fn pages(store: &mut Instance, pattern: Option<&str>, limit: Option<u32>) -> Vec<Vec<Entry>> {
@@ -161,12 +161,40 @@ async fn few_requests() {
 }
 
 #[tokio::test]
-async fn ids_that_are_no_text_are_left_out() {
+async fn ids_that_nobody_can_ask_for_are_left_out() {
     let sandbox = Sandbox::new();
-    let mut store = instance(&sandbox.uri(), &[]).await;
+    let mut store = sandbox.instance().await;
     store.init().await.unwrap();
-    sandbox
-        .sql("INSERT INTO {}.state (state_id, completed_state) VALUES ('a', '{}'), (unhex('FF'), '{}'), ('b', '{}')");
+    sandbox.sql(
+        "INSERT INTO {}.state (state_id, completed_state) VALUES \
+         ('a', '{}'), (unhex('FF'), '{}'), (repeat('z', 140000), '{}'), ('b', '{}'), ('', '{}')",
+    );
     let ids: Vec<String> = pages(&mut store, None, Some(1)).await.concat().into_iter().map(|e| e.state_id).collect();
-    assert_eq!(ids, ["a", "b"]);
+    assert_eq!(ids, ["", "a", "b"]);
+    let longest = "y".repeat(100_000);
+    store.set_all(&[state(&longest, None, Some("{\"x\":1}"))]).await.unwrap();
+    assert!(store.get(&longest).await.unwrap().is_some());
+    assert_eq!(pages(&mut store, Some("y*"), Some(1)).await.len(), 1);
+    let longer = state(&"y".repeat(100_001), None, None);
+    for error in
+        [component_error(store.set(&longer).await), component_error(store.set_all(std::slice::from_ref(&longer)).await)]
+    {
+        assert_eq!(error.kind, ErrorKind::InvalidArgument);
+    }
+}
+
+#[tokio::test]
+async fn a_table_of_another_kind_is_refused() {
+    let sandbox = Sandbox::new();
+    sandbox.sql("CREATE DATABASE {}");
+    sandbox.sql(
+        "CREATE TABLE {}.state (state_id String, partial_state Nullable(String), completed_state Nullable(String), \
+         updated_at DateTime64(3) DEFAULT now64(3)) ENGINE = MergeTree ORDER BY state_id",
+    );
+    sandbox.sql("INSERT INTO {}.state (state_id, completed_state) VALUES ('a', '{}')");
+    let mut store = sandbox.instance().await;
+    let b = state("b", None, Some("{\"x\":1}"));
+    assert_eq!(component_error(store.set_all(&[b]).await).kind, ErrorKind::SchemaMismatch);
+    assert_eq!(component_error(store.clear_all().await).kind, ErrorKind::SchemaMismatch);
+    assert_eq!(sandbox.sql("SELECT count() FROM {}.state"), "1\n");
 }

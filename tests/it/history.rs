@@ -124,6 +124,39 @@ async fn a_version_that_cannot_be_used_is_named() {
     assert_eq!(store.get("a").await.unwrap(), Some(n(2)));
 }
 
+/// As two who write at the same time without the lock may do.
+#[tokio::test]
+async fn of_two_versions_of_one_moment_the_last_counts() {
+    let sandbox = Sandbox::new();
+    let mut store = keeping(&sandbox, "7").await;
+    for id in 0..12 {
+        for count in [1, 2] {
+            sandbox.sql(&format!(
+                "INSERT INTO {{}}.state VALUES ('{id}', NULL, '{{\"n\":{count}}}', '2026-11-29 10:00:00.000')"
+            ));
+        }
+        let id = id.to_string();
+        let last = store.get(&id).await.unwrap();
+        let versions = store.versions(&id, None, None).await.unwrap();
+        let [version] = versions.as_slice() else { panic!("{versions:?}") };
+        assert_eq!(version.content.as_ref().ok(), last.as_ref());
+        store.set(&state(&id, None, Some("{\"n\":3}"))).await.unwrap();
+        store.restore(&id, version.updated_at).await.unwrap();
+        assert_eq!(store.get(&id).await.unwrap(), last);
+    }
+}
+
+#[tokio::test]
+async fn init_mends_a_history_whose_table_is_gone() {
+    let sandbox = Sandbox::new();
+    for days in ["7", "0"] {
+        drop(keeping(&sandbox, "7").await);
+        sandbox.sql("DROP TABLE {}.state_history");
+        let mut store = keeping(&sandbox, days).await;
+        store.set(&n(1)).await.unwrap();
+    }
+}
+
 #[tokio::test]
 async fn old_versions_go_after_the_time_that_was_set() {
     let sandbox = Sandbox::new();

@@ -135,6 +135,16 @@ fn lock_run_passes_signals_on_and_releases() {
     assert_eq!(sandbox.lock_rows(), "");
 }
 
+/// Before a renewal could notice.
+#[test]
+fn lock_run_says_when_the_lock_was_lost_while_the_command_ran() {
+    let sandbox = Sandbox::new();
+    let unlock = format!("\"$1\" --uri '{}' unlock a --force", sandbox.uri());
+    let ended = wait(hold(&sandbox, &[], &["sh", "-c", &unlock, "sh", env!("CARGO_BIN_EXE_meltano-state")]));
+    assert_eq!(ended.code, 1, "{}", ended.stderr);
+    assert!(ended.stderr.contains("was lost while the command ran"), "{}", ended.stderr);
+}
+
 #[test]
 fn lock_run_stops_the_command_when_the_lock_is_lost() {
     let sandbox = ready();

@@ -13,7 +13,6 @@ use crate::states::{id, state};
 const COUNT: usize = 10_000;
 const ROUNDS: usize = 20;
 /// How many states the add-on, which handles them one by one, is given, and what its time is multiplied by.
-
 const GET_ALL_OF_ADDON: &str = "get_all 200";
 const SET_ALL_OF_ADDON: &str = "set_all 200";
 const SHARE: u32 = 50;

@@ -27,7 +27,7 @@ pub(crate) fn draw(setup: &Setup, file: &Path) {
     for count in IDS {
         eprintln!("{count} ids");
         let mut filled = tables.create(&format!("ids_{count}"));
-        tables.fill(&format!("ids_{count}"), count, &format!("leftPad(toString(number), 7, '0')"), "now64(3)");
+        tables.fill(&format!("ids_{count}"), count, "leftPad(toString(number), 7, '0')", "now64(3)");
         for (operation, curve) in [GET, SET, GET_ALL].iter().zip(&mut of_ids) {
             curve.points.push(tables.compare(operation, count, &mut filled, &mut empty));
         }

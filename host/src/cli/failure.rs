@@ -40,6 +40,16 @@ impl Failure {
         Self::new("refused", FAILED, message, Some(hint.into()))
     }
 
+    /// The command ran, but not under the lock all the time.
+    pub(super) fn lost_while_running(state_id: &str) -> Self {
+        let message = format!(
+            "the lock of {} was lost while the command ran: another may have run too",
+            super::output::name(state_id)
+        );
+        let hint = "look at what both did; a lock is lost when it is removed by hand, or this process stood still for too long";
+        Self::new(ErrorKind::LockLost.name(), FAILED, message, Some(hint.to_owned()))
+    }
+
     /// What failed stands in the result already.
     pub(super) fn shown() -> Self {
         Self::new("shown", FAILED, "", None)

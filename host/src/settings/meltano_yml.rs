@@ -32,6 +32,7 @@ pub(super) fn settings(text: &str, file: &Path) -> Result<Vec<(String, String)>,
     for (name, value) in found {
         let known = names::all().any(|known| known == name);
         match scalar(value) {
+            _ if names::is_of_the_add_on(&name) => {}
             _ if !known && name.starts_with(OURS) => return Err(SettingsError::unknown(&name, Some(file))),
             _ if !known => {}
             Scalar::Text(text) => settings.push((name, text)),
@@ -158,6 +159,7 @@ mod tests {
         check("state_backends: {uri: x}\nplugins: {extractors: [{name: a}]}", &[]);
         check("state_backend: {s3: {aws_access_key_id: x}, lock_timeout_seconds: 10}", &[]);
         check("state_backend:\n", &[]);
+        check("state_backend: {clickhouse: {lock_per_run: true}}", &[]);
     }
 
     #[test]

@@ -9,10 +9,11 @@ impl Tables {
     pub(crate) fn versions(&self, state_id: &str, before: Option<i64>, window: Window) -> Statement {
         let history = &self.history;
         let bound = before.map_or("", |_| " AND updated_at < fromUnixTimestamp64Milli({before:Int64})");
-        // A version that was written while the history began may be there twice.
+        // Two who write at the same time without the lock may give one version twice, of which the last recorded counts, and
+        // one that was written while the history began is there twice.
         let from = format!(
             "(SELECT * FROM {history} WHERE state_id = {{state_id:String}}{bound} \
-             ORDER BY updated_at DESC LIMIT 1 BY updated_at) WHERE true"
+             ORDER BY updated_at DESC, recorded_at DESC LIMIT 1 BY updated_at) WHERE true"
         );
         let statement = Statement::new(Effect::Read, Window::sql(&from, "updated_at", Order::Descending));
         let statement = window.limit(statement).param("state_id", state_id);
@@ -30,7 +31,7 @@ impl Tables {
             format!(
                 "SELECT toUnixTimestamp64Milli(updated_at), partial_state, completed_state FROM {history} \
                  WHERE state_id = {{state_id:String}} AND updated_at = fromUnixTimestamp64Milli({{version:Int64}}) \
-                 LIMIT 1 FORMAT TabSeparated"
+                 ORDER BY recorded_at DESC LIMIT 1 FORMAT TabSeparated"
             ),
         )
         .param("state_id", state_id)
@@ -44,7 +45,7 @@ impl Tables {
             Effect::Idempotent,
             format!(
                 "CREATE TABLE IF NOT EXISTS {history} (state_id String, partial_state Nullable(String), \
-             completed_state Nullable(String), updated_at DateTime64(3), recorded_at DateTime DEFAULT now()) \
+             completed_state Nullable(String), updated_at DateTime64(3), recorded_at DateTime64(9) DEFAULT now64(9)) \
              ENGINE = MergeTree ORDER BY (state_id, updated_at) TTL {}",
                 time_to_live(days)
             ),
@@ -89,5 +90,5 @@ impl Tables {
 }
 
 fn time_to_live(days: u16) -> String {
-    format!("recorded_at + INTERVAL {days} DAY")
+    format!("toDateTime(recorded_at) + INTERVAL {days} DAY")
 }

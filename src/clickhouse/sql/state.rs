@@ -6,7 +6,7 @@ use super::page::{Order, Window};
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::tsv;
 use crate::glob::Selection;
-use crate::state::State;
+use crate::state::{LONGEST_ID, State};
 
 /// What a write demands of the moment in which it is carried out; all of it is judged by the server.
 #[derive(Clone, Copy, Debug)]
@@ -39,15 +39,21 @@ impl Tables {
         })
     }
 
-    /// A page of the selected states.
-    pub(crate) fn get_all(&self, selection: &Selection, after: &str, window: Window) -> Statement {
+    /// A page of the selected states, those with ids that nobody could ask for left out.
+    pub(crate) fn get_all(&self, selection: &Selection, after: Option<&str>, window: Window) -> Statement {
         let table = &self.state;
         let statement = selected(selection, |condition| {
-            let from =
-                format!("{table} FINAL WHERE {condition} AND state_id > {{after:String}} AND isValidUTF8(state_id)");
+            let bound = after.map_or("", |_| " AND state_id > {after:String}");
+            let from = format!(
+                "{table} FINAL WHERE {condition}{bound} AND isValidUTF8(state_id) AND length(state_id) <= {LONGEST_ID}"
+            );
             Window::sql(&from, "state_id", Order::Ascending)
         });
-        window.limit(statement).param("after", after)
+        let statement = window.limit(statement);
+        match after {
+            Some(after) => statement.param("after", after),
+            None => statement,
+        }
     }
 
     /// Stores a state so that it is newer than every stored version of its id, whatever the clocks say. With a fence it
@@ -78,7 +84,7 @@ impl Tables {
             "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
              SELECT rows.state_id, rows.partial_state, rows.completed_state, \
              greatest(now64(3), ifNull(newest.updated_at, toDateTime64(0, 3)) + toIntervalMillisecond(1)) \
-             FROM rows LEFT JOIN (SELECT state_id, max(updated_at) AS updated_at FROM {table} \
+             FROM rows LEFT JOIN (SELECT state_id, max(updated_at) AS updated_at FROM {table} FINAL \
              WHERE state_id IN (SELECT state_id FROM rows) GROUP BY state_id) AS newest \
              ON newest.state_id = rows.state_id"
         );
@@ -102,9 +108,7 @@ impl Tables {
         let table = &self.state;
         Statement::new(
             Effect::Read,
-            format!(
-                "SELECT uniqExact(state_id), toUnixTimestamp64Milli(max(updated_at)) FROM {table} FORMAT TabSeparated"
-            ),
+            format!("SELECT count(), toUnixTimestamp64Milli(max(updated_at)) FROM {table} FINAL FORMAT TabSeparated"),
         )
     }
 

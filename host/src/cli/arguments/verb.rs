@@ -92,6 +92,7 @@ pub(in crate::cli) struct Given {
 }
 
 #[derive(Args, Debug)]
+#[command(override_usage = "meltano-state set [OPTIONS] <STATE_ID> <JSON|--input-file <FILE>>")]
 pub(in crate::cli) struct Set {
     /// The state's id.
     pub(in crate::cli) state_id: String,

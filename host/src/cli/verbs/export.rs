@@ -62,6 +62,10 @@ fn beside(path: &Path) -> Result<NamedTempFile, Failure> {
 }
 
 fn finish(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
+    // Whoever could not read the file that is replaced cannot read this one.
+    if let Ok(replaced) = fs::metadata(path) {
+        file.as_file().set_permissions(replaced.permissions()).map_err(|error| unwritable(path, &error))?;
+    }
     file.as_file().sync_all().map_err(|error| unwritable(path, &error))?;
     file.persist(path).map_err(|error| unwritable(path, &error.error))?;
     Ok(())

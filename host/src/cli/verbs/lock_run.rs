@@ -5,7 +5,7 @@ use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
-use meltano_state_host::{Acquire, Instance, Lock};
+use meltano_state_host::{Acquire, CallError, ErrorKind, Instance, Lock};
 use tokio::process::Command;
 
 use crate::cli::call::Call;
@@ -55,7 +55,15 @@ async fn while_held(
         .spawn()
         .map_err(|error| Failure::io(format!("{} does not start: {error}", program.display())))?;
     let (status, kept) = held::run(instance, lock, renewal, child, WhenLost::Stop).await;
-    kept?;
+    // A lock that was lost since the last renewal, too.
+    let kept = match kept {
+        Ok(()) => instance.renew(lock).await,
+        lost => lost,
+    };
+    kept.map_err(|error| match error {
+        CallError::Error(error) if error.kind == ErrorKind::LockLost => Failure::lost_while_running(lock.state_id()),
+        other => other.into(),
+    })?;
     Ok(exit_code(status.map_err(|error| Failure::io(error.to_string()))?))
 }
 
