@@ -6,8 +6,8 @@ use std::sync::Arc;
 use meltano_state_backend_clickhouse::diagnose::Report;
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
 use tokio::time::error::Elapsed;
-use wasmtime::Store;
 use wasmtime::component::ResourceTableError;
+use wasmtime::{PoolConcurrencyLimitError, Store};
 
 use crate::activity::Activity;
 use crate::bindings::{ComponentError, StateBackend};
@@ -245,6 +245,7 @@ impl Instance {
         self.generation += 1;
         match self.plugin.start(&self.activity).await {
             Ok((store, exports)) => Ok(Running { store, exports }),
+            Err(error) if error.is::<PoolConcurrencyLimitError>() => Err(CallError::Limit(Limit::Instances)),
             Err(error) => Err(CallError::Trap(format!("{error:#}"))),
         }
     }

@@ -26,7 +26,7 @@ impl Default for Limits {
     }
 }
 
-/// A limit of [`Limits`] that a call ran into.
+/// A limit that a call ran into.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Limit {
@@ -36,6 +36,8 @@ pub enum Limit {
     Response(usize),
     /// [`Limits::resources`].
     Resources(usize),
+    /// [`Builder::pool`](crate::Builder::pool).
+    Instances,
 }
 
 impl fmt::Display for Limit {
@@ -43,6 +45,7 @@ impl fmt::Display for Limit {
         match self {
             Self::Memory(bytes) => write!(f, "the component needs more than {bytes} bytes of memory (Limits::memory)"),
             Self::Response(bytes) => write!(f, "the server's answer is larger than {bytes} bytes (Limits::response)"),
+            Self::Instances => f.write_str("there are as many instances as were set aside (Builder::pool)"),
             Self::Resources(count) => write!(f, "the component holds more than {count} handles (Limits::resources)"),
         }
     }

@@ -116,8 +116,7 @@ impl<'a> Client<'a> {
     }
 
     fn attempt(&self, statement: &Statement, query_id: &str, left: Duration) -> Result<Answer, Failure> {
-        let boundary = format!("{:032x}", self.ports.random.random());
-        let request = request::build(statement, self.settings, query_id, &boundary);
+        let request = request::build(statement, self.settings, query_id);
         let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
         let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
             error: explain::transport(&error, self.settings),

@@ -20,5 +20,5 @@ pub(crate) use explain::OUTCOME_UNKNOWN;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::{incomplete, text};
-pub(crate) use sql::{Fence, Held, Look, Window, quote};
+pub(crate) use sql::{Fence, Guard, Held, Look, Over, Window, quote};
 pub use sql::{Layout, StateRead, Tables};

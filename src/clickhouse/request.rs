@@ -69,12 +69,13 @@ impl Statement {
     }
 }
 
-/// Longer parameters, and a statement that is longer with them, leave the URL, which proxies commonly limit to 8 KiB, for the
-/// body. What has no body is one packet, and fewer calls into the host.
+/// Longer parameters, and a statement with which the URL would be longer, leave it for the body: proxies commonly limit it to
+/// 8 KiB. What has no body is one packet, and fewer calls into the host.
 const LONGEST_IN_URL: usize = 4096;
 
-/// The request for `statement`. `boundary` must not occur in the statement's values.
-pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str, boundary: &str) -> Request {
+/// The request for `statement`. `query_id` must be drawn at random after the statement's values, so that it cannot occur in
+/// them: it is the boundary of a multipart body too.
+pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str) -> Request {
     let params: Vec<(String, String)> = statement
         .params
         .iter()
@@ -92,30 +93,35 @@ pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str, 
     query.append_pair("wait_end_of_query", "1");
     query.append_pair("query_id", query_id);
     query.extend_pairs(&statement.settings);
+    if let Some(rows) = &statement.rows {
+        query.append_pair("rows_format", "TabSeparated");
+        query.append_pair("rows_structure", rows.structure);
+    }
+    if !multipart {
+        query.extend_pairs(&params);
+    }
+    let mut path_and_query = query.finish();
+    let before_statement = path_and_query.len();
+    path_and_query =
+        form_urlencoded::Serializer::for_suffix(path_and_query, 2).append_pair("query", &statement.sql).finish();
 
     let (content_type, body) = if multipart {
-        query.append_pair("query", &statement.sql);
-        if let Some(rows) = &statement.rows {
-            query.append_pair("rows_format", "TabSeparated");
-            query.append_pair("rows_structure", rows.structure);
-        }
         let parts = params.iter().map(|(name, value)| (format!("name=\"{name}\""), value.as_str())).chain(
             statement.rows.iter().map(|rows| ("name=\"rows\"; filename=\"rows\"".to_owned(), rows.data.as_str())),
         );
-        (format!("multipart/form-data; boundary={boundary}"), form_data(parts, boundary))
+        (format!("multipart/form-data; boundary={query_id}"), form_data(parts, query_id))
     } else {
-        query.extend_pairs(&params);
-        let sql_length: usize = form_urlencoded::byte_serialize(statement.sql.as_bytes()).map(str::len).sum();
-        let in_url = params_length + sql_length <= LONGEST_IN_URL;
-        if in_url {
-            query.append_pair("query", &statement.sql);
+        let mut body = String::new();
+        if path_and_query.len() > LONGEST_IN_URL {
+            path_and_query.truncate(before_statement);
+            body.clone_from(&statement.sql);
         }
-        ("text/plain; charset=UTF-8".to_owned(), if in_url { String::new() } else { statement.sql.clone() })
+        ("text/plain; charset=UTF-8".to_owned(), body)
     };
     Request {
         secure: settings.secure,
         authority: settings.authority(),
-        path_and_query: query.finish(),
+        path_and_query,
         headers: vec![
             ("x-clickhouse-user", Header::Plain(settings.user.clone())),
             ("x-clickhouse-key", Header::Secret(settings.password.0.clone())),

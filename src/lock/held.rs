@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::clickhouse::{Fence, Held, Layout};
+use crate::clickhouse::{Fence, Held, Layout, Over};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Locks;
 use crate::state::State;
@@ -46,13 +46,13 @@ impl Lock {
         }
     }
 
-    /// Writes a state if the lock is still held and `seen` is still the newest version. Says whether it was written.
+    /// Writes a state if the lock is still held and what it replaces is still there. Says whether it was written.
     ///
     /// # Errors
     /// As the server reports them.
-    pub(crate) fn write(&self, locks: &Locks, state: &State, seen: &str) -> Result<bool, Error> {
+    pub(crate) fn write(&self, locks: &Locks, state: &State, over: Over) -> Result<bool, Error> {
         let client = locks.client();
-        let fence = Fence { held: self.held(), seen };
+        let fence = Fence { held: self.held(), over };
         written(client.run_creating(&client.tables().set(state, Some(&fence)))?.written_rows)
     }
 

@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Layout, Look, OUTCOME_UNKNOWN, StateRead, Statement, code};
+use crate::clickhouse::{Client, Guard, Layout, Look, OUTCOME_UNKNOWN, StateRead, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
 use crate::lock::machine::{Action, Event, Machine, Obstacle};
 use crate::lock::reading::holders;
 use crate::lock::{Holder, Lock, Reading, lock_id};
 use crate::seconds::Seconds;
-use crate::settings::{LockSettings, PREFIX};
+use crate::settings::{LockProtocol, LockSettings, PREFIX};
 
 /// The locks of all state ids.
 pub struct Locks<'a> {
@@ -39,6 +39,14 @@ pub struct Wanted<'a> {
     pub state: StateRead,
 }
 
+/// A row that may hold a lock.
+pub(crate) struct Claim {
+    /// How inserting it went.
+    pub(crate) event: Event,
+    /// The lock that it holds if it is the first row; none if it was not inserted for sure.
+    pub(crate) lock: Option<Lock>,
+}
+
 impl<'a> Locks<'a> {
     /// The locks on the client's tables.
     #[must_use]
@@ -62,14 +70,42 @@ impl<'a> Locks<'a> {
     /// [`ErrorKind::Locked`] if another process holds it for longer than the wait limit; otherwise as the server reports
     /// them. After any error the lock is not held and no row of this call is left, unless removing it failed too.
     pub fn acquire(&self, state_id: &str, wanted: &Wanted) -> Result<(Lock, Reading), Error> {
+        self.acquire_from(Event::Wanted, state_id, wanted)
+    }
+
+    /// Inserts a row without a look at others: the lock is held if it is the first one, which a write under it finds out.
+    /// If it is not, or if this failed, what happened is where [`Self::acquire_from`] goes on.
+    ///
+    /// None where a look is needed: where the order of insertion does not decide, or was not looked up within the last
+    /// second.
+    pub(crate) fn claim(&self, state_id: &str, wanted: &Wanted) -> Option<Claim> {
+        let decides = self.layout.get() == Layout::Ordered && wanted.limits.protocol != LockProtocol::Settle;
+        if !decides || self.look_is_due(self.client.ports().clock.now()) {
+            return None;
+        }
+        Some(match self.insert(state_id, wanted, Guard::Queue) {
+            Event::Inserted { lock_id, .. } => {
+                let lock = self.lock(state_id, lock_id.clone(), wanted);
+                Claim { event: Event::Claimed { lock_id }, lock: Some(lock) }
+            }
+            event => Claim { event, lock: None },
+        })
+    }
+
+    /// [`Self::acquire`] after what has happened already.
+    pub(crate) fn acquire_from(
+        &self,
+        mut event: Event,
+        state_id: &str,
+        wanted: &Wanted,
+    ) -> Result<(Lock, Reading), Error> {
         let clock = self.client.ports().clock;
         let limits = &wanted.limits;
         let mut machine = Machine::new(limits.clone(), clock.now());
         let mut last = Reading { rows: Vec::new(), ordered: false, state: None };
-        let mut event = Event::Wanted;
         loop {
             event = match machine.next(clock.now(), event) {
-                Action::Insert => self.insert(state_id, wanted),
+                Action::Insert => self.insert(state_id, wanted, Guard::Alone),
                 Action::Read => match self.read(state_id, limits.stale, wanted.state) {
                     Ok(reading) => {
                         last = reading;
@@ -83,15 +119,20 @@ impl<'a> Locks<'a> {
                     self.deleted(&self.client.tables().delete_stale(state_id, limits.stale, self.layout.get()))
                 }
                 Action::DeleteOwn(lock_id) => self.deleted(&self.client.tables().delete_lock(state_id, &lock_id)),
-                Action::Acquired(lock_id) => {
-                    let lock =
-                        Lock { state_id: state_id.to_owned(), lock_id, stale: limits.stale, layout: self.layout.get() };
-                    return Ok((lock, last));
-                }
+                Action::Acquired(lock_id) => return Ok((self.lock(state_id, lock_id, wanted), last)),
                 Action::Locked(obstacle) => return Err(locked(state_id, limits, obstacle)),
                 Action::Fail(error) => return Err(error),
             };
         }
+    }
+
+    fn lock(&self, state_id: &str, lock_id: String, wanted: &Wanted) -> Lock {
+        Lock { state_id: state_id.to_owned(), lock_id, stale: wanted.limits.stale, layout: self.layout.get() }
+    }
+
+    /// Whether it is time to look up the lock table again.
+    fn look_is_due(&self, now: Duration) -> bool {
+        self.looked_up.get().is_none_or(|last| now - last > LOOK_AGAIN)
     }
 
     /// The lock rows of a state id, and its state if that is asked for.
@@ -106,7 +147,7 @@ impl<'a> Locks<'a> {
             let now = self.client.ports().clock.now();
             // An add-on's table may be upgraded at any moment, and then other rows count.
             let unsure = matches!(layout, Layout::Unknown | Layout::Plain);
-            let due = self.looked_up.get().is_none_or(|last| now - last > LOOK_AGAIN);
+            let due = self.look_is_due(now);
             let look = match self.may_see_mutations.get() {
                 true if unsure || due => Look::Mutations,
                 false if unsure || due => Look::Table,
@@ -164,14 +205,16 @@ impl<'a> Locks<'a> {
         Ok(true)
     }
 
-    fn insert(&self, state_id: &str, wanted: &Wanted) -> Event {
+    fn insert(&self, state_id: &str, wanted: &Wanted, guard: Guard) -> Event {
         let ports = self.client.ports();
         let lock_id = lock_id(ports.clock.unix_time(), ports.random.random()).to_string();
         let start = ports.clock.now();
         let answer = self.with_layout(|layout| {
             let tables = self.client.tables();
             let stale = wanted.limits.stale;
-            self.client.run_creating(&tables.insert_candidate(state_id, &lock_id, wanted.owner, stale, layout))
+            // The layout may just have turned out to be another.
+            let guard = if layout == Layout::Ordered { guard } else { Guard::Alone };
+            self.client.run_creating(&tables.insert_candidate(state_id, &lock_id, wanted.owner, stale, layout, guard))
         });
         match answer {
             Ok(answer) => Event::Inserted {

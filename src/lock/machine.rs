@@ -5,6 +5,9 @@
 //! rivals to become visible, and then the lowest id holds the lock, as the Python add-on has it. Everybody else removes
 //! its row and tries again.
 //!
+//! In ticket, a candidate may also be inserted without a look for live rows, as a claim: a write that is fenced by its being
+//! the first row needs to know no more, and whether it is the first is read only if the write fails.
+//!
 //! In ticket, a row that became visible earlier has a lower number, so whoever reads after its own insert sees every row
 //! that could come before its own. In settle, a candidate whose insert took longer than the settle time withdraws: of two
 //! that both stay, each was visible before the other decided.
@@ -28,6 +31,12 @@ pub enum Event {
         written: bool,
         /// From the request to its answer.
         took: Duration,
+    },
+    /// The candidate of this id was inserted whether or not a live row exists, so it counts only where the order of
+    /// insertion decides. A write under it failed, so it may not be the first row.
+    Claimed {
+        /// The candidate's id.
+        lock_id: String,
     },
     /// It is not known whether the candidate was inserted.
     InsertUncertain {
@@ -101,6 +110,8 @@ enum Phase {
     /// The candidate looks whether the order of insertion decides; if not, it still has to settle, which needs the time
     /// that its insert took.
     Looking(String, Duration),
+    /// The claim looks whether it came first. Where the order of insertion does not decide, it was none.
+    Claiming(String),
     /// The candidate waits for its rivals to become visible.
     Settling(String),
     Settled(String),
@@ -140,18 +151,26 @@ impl Machine {
                 self.go(Phase::Looking(lock_id, took), Action::Read)
             }
             (_, Event::Inserted { written: false, .. }) => self.go(Phase::LookingUpHolder, Action::Read),
+            (_, Event::Claimed { lock_id }) => self.go(Phase::Claiming(lock_id), Action::Read),
             (_, Event::InsertUncertain { lock_id, error }) => self.withdraw(lock_id, Some(error)),
 
-            (Phase::Looking(lock_id, _), Event::Read(reading)) if reading.ordered => self.decide(lock_id, &reading),
+            (Phase::Looking(lock_id, _) | Phase::Claiming(lock_id), Event::Read(reading)) if reading.ordered => {
+                self.decide(lock_id, &reading)
+            }
+            (Phase::Claiming(lock_id), Event::Read(_)) => self.withdraw(lock_id, None),
             (Phase::Looking(lock_id, _), Event::Read(_)) if self.limits.protocol == LockProtocol::Ticket => {
                 self.withdraw(lock_id, Some(no_tickets()))
             }
             (Phase::Looking(lock_id, took), Event::Read(_)) => self.settle(lock_id, took),
             (Phase::Settling(lock_id), Event::Slept) => self.go(Phase::Settled(lock_id), Action::Read),
             (Phase::Settled(lock_id), Event::Read(reading)) => self.decide(lock_id, &reading),
-            (Phase::Looking(lock_id, _) | Phase::Settled(lock_id) | Phase::Tidying(lock_id), Event::Failed(error)) => {
-                self.withdraw(lock_id, Some(error))
-            }
+            (
+                Phase::Looking(lock_id, _)
+                | Phase::Claiming(lock_id)
+                | Phase::Settled(lock_id)
+                | Phase::Tidying(lock_id),
+                Event::Failed(error),
+            ) => self.withdraw(lock_id, Some(error)),
             (Phase::Tidying(lock_id), Event::Deleted) => Action::Acquired(lock_id),
 
             (Phase::Withdrawing(Some(error)), _) => Action::Fail(error),

@@ -1,9 +1,12 @@
 //! Operations under locks.
 
+use std::cell::RefCell;
+
 use super::Store;
-use crate::clickhouse::{StateRead, text};
+use crate::clickhouse::{Over, StateRead, text};
 use crate::error::{Error, ErrorKind};
 use crate::glob;
+use crate::lock::machine::Event;
 use crate::lock::{Acquire, Holder, Lock, Reading, Wanted};
 use crate::record::{self, Row, check_state_id, checked, merge_partial};
 use crate::state::State;
@@ -29,6 +32,11 @@ impl<'a> Write<'a> {
         Self { state, merge: false }
     }
 
+    /// What is stored afterwards.
+    fn over(self, stored: &State) -> Result<State, Error> {
+        if self.merge { merge_partial(self.state, stored.clone()) } else { Ok(self.state.clone()) }
+    }
+
     /// What it needs to know of the stored state.
     fn reads(self) -> StateRead {
         if self.merge { StateRead::Whole } else { StateRead::Version }
@@ -44,7 +52,25 @@ impl Store<'_> {
     pub fn update(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
         let write = Write::update(&state);
-        self.with_lock(&state.state_id, write.reads(), |lock, reading| self.write_held(lock, write, reading.state))
+        let wanted = self.wanted(write.reads());
+        let mut event = Event::Wanted;
+        // A pipeline that writes one state after the other needs to read neither the state nor who else wants the lock: the
+        // write succeeds only if the state is as this instance left it and the lock is its own.
+        if let Some(known) = self.known(&state.state_id) {
+            let next = write.over(&known)?;
+            if let Some(claim) = self.locks.claim(&state.state_id, &wanted) {
+                if let Some(lock) = &claim.lock {
+                    let written = lock.write(&self.locks, &next, Over::Content(&known));
+                    if !matches!(written, Ok(false)) {
+                        return self.and_release(lock, written.map(|_| self.remember(&next)));
+                    }
+                }
+                event = claim.event;
+            }
+        }
+        let (lock, reading) = self.locks.acquire_from(event, &state.state_id, &wanted)?;
+        let result = self.write_held(&lock, write, reading.state);
+        self.and_release(&lock, result)
     }
 
     /// [`Self::update`] under a lock that the caller holds and keeps.
@@ -63,8 +89,16 @@ impl Store<'_> {
         self.read_and_write(lock, Write::replace(&checked_for(lock, state)?))
     }
 
-    /// Who still holds the lock the write itself finds out, so the state alone is read.
+    /// Who still holds the lock the write itself finds out, so the state alone is read; and only if it is not known, or not
+    /// as it was.
     fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
+        if let Some(known) = self.known(lock.state_id()) {
+            let next = write.over(&known)?;
+            if lock.write(&self.locks, &next, Over::Content(&known))? {
+                self.remember(&next);
+                return Ok(());
+            }
+        }
         let stored = self.newest_row(lock.state_id())?;
         self.write_held(lock, write, stored)
     }
@@ -79,14 +113,12 @@ impl Store<'_> {
                 // Neither the lock nor the state stood in the way: the lock's age did.
                 return Err(lock.too_old());
             }
-            let written = match stored {
-                Some(row) if write.merge => {
-                    let merged = merge_partial(write.state, record::stored(lock.state_id(), row)?)?;
-                    lock.write(&self.locks, &merged, &seen)?
-                }
-                _ => lock.write(&self.locks, write.state, &seen)?,
+            let next = match stored {
+                Some(row) if write.merge => write.over(&record::stored(lock.state_id(), row)?)?,
+                _ => write.state.clone(),
             };
-            if written {
+            if lock.write(&self.locks, &next, Over::Version(&seen))? {
+                self.remember(&next);
                 return Ok(());
             }
             let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
@@ -152,21 +184,50 @@ impl Store<'_> {
         self.locks.force_release(state_id, lock_id)
     }
 
-    /// Takes a lock, does something under it, and gives it up, unless a write may still be on its way: then the lock lasts
-    /// until it is stale, which no write outlives. A failing release hides neither what was done nor why it was not.
+    /// Takes a lock, does something under it, and gives it up.
     pub(super) fn with_lock<T>(
         &self,
         state_id: &str,
         state: StateRead,
         action: impl FnOnce(&Lock, Reading) -> Result<T, Error>,
     ) -> Result<T, Error> {
-        let wanted = Wanted { limits: self.client().settings().lock.clone(), owner: "", state };
-        let (lock, reading) = self.locks.acquire(state_id, &wanted)?;
+        let (lock, reading) = self.locks.acquire(state_id, &self.wanted(state))?;
         let result = action(&lock, reading);
+        self.and_release(&lock, result)
+    }
+
+    /// How an operation takes a lock that it needs itself.
+    fn wanted(&self, state: StateRead) -> Wanted<'static> {
+        Wanted { limits: self.client().settings().lock.clone(), owner: "", state }
+    }
+
+    /// Gives a lock up, unless a write may still be on its way: then the lock lasts until it is stale, which no write
+    /// outlives. A failing release hides neither what was done nor why it was not.
+    fn and_release<T>(&self, lock: &Lock, result: Result<T, Error>) -> Result<T, Error> {
         if !matches!(&result, Err(error) if error.kind == ErrorKind::OutcomeUnknown) {
             let _ = lock.release(&self.locks);
         }
         result
+    }
+}
+
+/// The state that a store last wrote under a lock, if it is small.
+#[derive(Default)]
+pub(super) struct LastWritten(RefCell<Option<State>>);
+
+/// States that are larger in bytes are not kept in memory for the next update.
+const LARGEST_REMEMBERED: usize = 64 << 10;
+
+impl Store<'_> {
+    /// What this store last wrote under the lock of a state id. It may be stored no longer.
+    fn known(&self, state_id: &str) -> Option<State> {
+        self.last_written.0.borrow().as_ref().filter(|state| state.state_id == state_id).cloned()
+    }
+
+    fn remember(&self, state: &State) {
+        let length = |part: &Option<String>| part.as_ref().map_or(0, String::len);
+        let small = length(&state.partial_state) + length(&state.completed_state) <= LARGEST_REMEMBERED;
+        *self.last_written.0.borrow_mut() = small.then(|| state.clone());
     }
 }
 

@@ -7,6 +7,7 @@ mod versions;
 
 pub use copies::Copy;
 
+use self::locked::LastWritten;
 use crate::clickhouse::{Client, text};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
@@ -18,13 +19,14 @@ use crate::state::{RawState, State};
 /// States, stored in ClickHouse by state id. What each operation promises stands in `wit/store.wit`.
 pub struct Store<'a> {
     locks: Locks<'a>,
+    last_written: LastWritten,
 }
 
 impl<'a> Store<'a> {
     /// A store on the client's tables.
     #[must_use]
     pub fn new(client: Client<'a>) -> Self {
-        Self { locks: Locks::new(client) }
+        Self { locks: Locks::new(client), last_written: LastWritten::default() }
     }
 
     /// The locks of its states.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use meltano_state_host::{Acquire, ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Settings};
+use meltano_state_host::{Acquire, ErrorKind, Fault, Faults, Instance, Plugin, PooledClient, Seen, Settings};
 
 use crate::sandbox::{Sandbox, cache, component_error, instance, state};
 
@@ -245,7 +245,7 @@ async fn a_set_that_takes_no_lock_is_not_lost_to_an_update() {
 }
 
 #[tokio::test]
-async fn with_tickets_a_section_takes_three_requests_and_an_update_four() {
+async fn with_tickets_a_section_takes_three_requests_and_an_update_as_many_once_the_state_is_known() {
     let sandbox = Sandbox::new();
     let counted = Arc::new(faults());
     let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
@@ -260,6 +260,12 @@ async fn with_tickets_a_section_takes_three_requests_and_an_update_four() {
                 let lock = store.acquire("a", &Acquire::default()).await.unwrap();
                 store.release(lock).await.unwrap();
             }
+            "section with an update" => {
+                let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+                store.update_locked(&lock, &state("a", Some("{\"y\":1}"), None)).await.unwrap();
+                store.release(lock).await.unwrap();
+            }
+            "other" => store.update(&state("b", Some("{\"y\":1}"), None)).await.unwrap(),
             "partial" => store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap(),
             _ => store.update(&state("a", None, Some("{\"y\":1}"))).await.unwrap(),
         }
@@ -268,8 +274,95 @@ async fn with_tickets_a_section_takes_three_requests_and_an_update_four() {
     // The first one too, which finds out what the table can tell.
     assert_eq!(requests("section", &mut store).await, 3);
     assert_eq!(requests("section", &mut store).await, 3);
+    for (action, expected) in [
+        ("partial", 4),
+        ("partial", 3),
+        ("complete", 3),
+        ("section with an update", 4),
+        ("partial", 3),
+        // Only the state that was written last is known.
+        ("other", 4),
+        ("section with an update", 5),
+    ] {
+        assert_eq!(requests(action, &mut store).await, expected, "{action}");
+    }
+    // The lock table has to be looked at again.
+    tokio::time::sleep(Duration::from_millis(1100)).await;
     assert_eq!(requests("partial", &mut store).await, 4);
-    assert_eq!(requests("complete", &mut store).await, 4);
+}
+
+#[tokio::test]
+async fn an_update_of_a_known_state_sees_what_others_did_to_it() {
+    let sandbox = Sandbox::new();
+    let (mut store, mut other) = (sandbox.instance().await, sandbox.instance().await);
+    store.init().await.unwrap();
+    let update = async |store: &mut Instance, text: &str| store.update(&state("a", Some(text), None)).await.unwrap();
+    update(&mut store, r#"{"x":1}"#).await;
+    other.set(&state("a", Some(r#"{"y":2}"#), Some(r#"{"z":3}"#))).await.unwrap();
+    update(&mut store, r#"{"x":3}"#).await;
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some(r#"{"y":2,"x":3}"#), Some(r#"{"z":3}"#))));
+    update(&mut other, r#"{"w":4}"#).await;
+    update(&mut store, r#"{"x":5}"#).await;
+    let both = state("a", Some(r#"{"y":2,"x":5,"w":4}"#), Some(r#"{"z":3}"#));
+    assert_eq!(store.get("a").await.unwrap(), Some(both));
+    other.delete("a").await.unwrap();
+    update(&mut store, r#"{"x":6}"#).await;
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some(r#"{"x":6}"#), None)));
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    other.set(&state("a", Some(r#"{"y":7}"#), None)).await.unwrap();
+    store.update_locked(&lock, &state("a", Some(r#"{"x":8}"#), None)).await.unwrap();
+    store.release(lock).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some(r#"{"y":7,"x":8}"#), None)));
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
+async fn an_update_of_a_known_state_waits_for_a_holder() {
+    let sandbox = Sandbox::new();
+    let mut store = instance(&sandbox.uri(), &[(WAIT, "0.5")]).await;
+    let known = state("a", Some("{\"x\":1}"), None);
+    store.update(&known).await.unwrap();
+    insert_lock(&sandbox, "rival", 0);
+    let error = component_error(store.update(&state("a", Some("{\"x\":2}"), None)).await);
+    assert_eq!(error.kind, ErrorKind::Locked);
+    assert!(error.message.contains("rival"), "{error}");
+    assert_eq!(store.get("a").await.unwrap(), Some(known.clone()));
+    assert_eq!(sandbox.lock_rows(), "a\trival\n");
+    sandbox.sql("DELETE FROM {}.state_lock WHERE true");
+    store.update(&known).await.unwrap();
+    // One that is stale does not count.
+    insert_lock(&sandbox, "dead", 301);
+    store.update(&state("a", Some("{\"x\":3}"), None)).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":3}"), None)));
+}
+
+/// Whether a lock row is inserted without a look for a live one.
+fn is_claim(request: &Seen<'_>) -> bool {
+    request.contains("stale_ms) SELECT {") && !request.contains("NOT EXISTS")
+}
+
+#[tokio::test]
+async fn an_update_of_a_known_state_that_fails_half_way_leaves_no_lock() {
+    let sandbox = Sandbox::new();
+    let update = |n: u32| state("a", Some(&format!("{{\"x\":{n}}}")), None);
+    let claim_lost = faults().when(is_claim, Fault::FailAfter);
+    let mut store = instance_over(claim_lost, &sandbox).await;
+    store.update(&update(1)).await.unwrap();
+    assert_eq!(component_error(store.update(&update(2)).await).kind, ErrorKind::Unreachable);
+    assert_eq!(store.get("a").await.unwrap(), Some(update(1)));
+    assert_eq!(sandbox.lock_rows(), "");
+
+    // The first attempt is carried out and its answer lost, so the second finds another state than was known.
+    let lost_once = AtomicBool::new(false);
+    let write_lost = faults().when(
+        move |request| request.contains("was_partial") && !lost_once.swap(true, Ordering::Relaxed),
+        Fault::FailAfter,
+    );
+    let mut store = instance_over(write_lost, &sandbox).await;
+    store.update(&update(3)).await.unwrap();
+    store.update(&update(4)).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(update(4)));
+    assert_eq!(sandbox.lock_rows(), "");
 }
 
 #[tokio::test]

@@ -9,23 +9,27 @@ use crate::times::{Times, timed};
 
 const ROUNDS: usize = 2_000;
 /// How many are alive at once where their memory is measured.
-const CROWD: usize = 200;
+const CROWD: u32 = 200;
 
 pub(crate) fn measure(setup: &Setup, report: &mut Report) {
-    let plugin = Plugin::builder().settings(setup.settings("bench_cold", &[])).build().expect("a plugin");
-    let make = || setup.runtime.block_on(plugin.instance()).expect("an instance");
-    eprintln!("new instance: {ROUNDS} rounds");
-    let (mut made, mut dropped) = (Vec::new(), Vec::new());
-    for _ in 0..ROUNDS {
-        let (time, instance) = timed(make);
-        made.push(time);
-        dropped.push(timed(|| drop(instance)).0);
+    let builder = || Plugin::builder().settings(setup.settings("bench_cold", &[]));
+    let plugin = builder().build().expect("a plugin");
+    let pooled = builder().pool(CROWD).build().expect("a plugin");
+    let make = |plugin: &Plugin| setup.runtime.block_on(plugin.instance()).expect("an instance");
+    for (kind, plugin) in [("", &plugin), (", pooled", &pooled)] {
+        eprintln!("new instance{kind}: {ROUNDS} rounds");
+        let (mut made, mut dropped) = (Vec::new(), Vec::new());
+        for _ in 0..ROUNDS {
+            let (time, instance) = timed(|| make(plugin));
+            made.push(time);
+            dropped.push(timed(|| drop(instance)).0);
+        }
+        report.add(Row::new(format!("new instance{kind}"), vec![Times::new(made)]));
+        report.add(Row::new(format!("end of an instance{kind}"), vec![Times::new(dropped)]));
     }
-    report.add(Row::new("new instance", vec![Times::new(made)]));
-    report.add(Row::new("end of an instance", vec![Times::new(dropped)]));
 
     let working = || {
-        let mut instance = make();
+        let mut instance = make(&plugin);
         setup.runtime.block_on(instance.get(ID)).expect("get");
         instance
     };
@@ -34,8 +38,7 @@ pub(crate) fn measure(setup: &Setup, report: &mut Report) {
     let before = resident();
     let instances: Vec<Instance> = (0..CROWD).map(|_| working()).collect();
     if let (Some(before), Some(after)) = (before, resident()) {
-        #[expect(clippy::cast_precision_loss, reason = "a count")]
-        report.fact("memory of an instance after a get", (after - before) / CROWD as f64, "MiB");
+        report.fact("memory of an instance after a get", (after - before) / f64::from(CROWD), "MiB");
         report.fact("memory of the process with 200", after, "MiB");
     }
     drop(instances);

@@ -52,6 +52,15 @@ pub(crate) struct Held<'a> {
     pub(crate) layout: Layout,
 }
 
+/// Whether a lock row is inserted where a live one is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guard {
+    /// It is not.
+    Alone,
+    /// It is: the order of insertion will decide, and looking takes longer than inserting.
+    Queue,
+}
+
 /// What to look at besides lock rows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Look {
@@ -75,7 +84,7 @@ pub enum StateRead {
 }
 
 impl Tables {
-    /// Inserts a lock row, unless the state id has a live one.
+    /// Inserts a lock row; with [`Guard::Alone`] unless the state id has a live one.
     pub(crate) fn insert_candidate(
         &self,
         state_id: &str,
@@ -83,6 +92,7 @@ impl Tables {
         owner: &str,
         stale: Duration,
         layout: Layout,
+        guard: Guard,
     ) -> Statement {
         let lock = &self.lock;
         let (columns, values) = match layout.has_our_columns() {
@@ -92,18 +102,18 @@ impl Tables {
             ),
             false => ("state_id, lock_id", "{state_id:String}, {lock_id:String}"),
         };
-        let live = layout.live();
-        let statement = Statement::new(
-            Effect::Once,
-            format!(
-                "INSERT INTO {lock} ({columns}) SELECT {values} \
-                 WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
-            ),
-        )
-        .param("state_id", state_id)
-        .param("lock_id", lock_id)
-        .param("stale_ms", stale.as_millis().to_string())
-        .setting("async_insert", "0");
+        let alone = match guard {
+            Guard::Queue => String::new(),
+            Guard::Alone => {
+                let live = layout.live();
+                format!(" WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {live})")
+            }
+        };
+        let statement = Statement::new(Effect::Once, format!("INSERT INTO {lock} ({columns}) SELECT {values}{alone}"))
+            .param("state_id", state_id)
+            .param("lock_id", lock_id)
+            .param("stale_ms", stale.as_millis().to_string())
+            .setting("async_insert", "0");
         if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
     }
 

@@ -9,10 +9,10 @@ mod state;
 
 use std::time::Duration;
 
-pub(crate) use lock::{Held, Look};
+pub(crate) use lock::{Guard, Held, Look};
 pub use lock::{Layout, StateRead};
 pub(crate) use page::Window;
-pub(crate) use state::Fence;
+pub(crate) use state::{Fence, Over};
 
 use crate::settings::Settings;
 

@@ -13,8 +13,17 @@ use crate::state::{LONGEST_ID, State};
 pub(crate) struct Fence<'a> {
     /// The lock that has to be held.
     pub(crate) held: Held<'a>,
-    /// The version that has to be the newest stored one, in milliseconds since 1970; 0 for none at all.
-    pub(crate) seen: &'a str,
+    /// What has to be stored.
+    pub(crate) over: Over<'a>,
+}
+
+/// What a write replaces.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Over<'a> {
+    /// The version of this time, in milliseconds since 1970, has to be the newest one; 0 for none at all.
+    Version(&'a str),
+    /// The newest version has to hold what this state does, or nothing if this holds nothing.
+    Content(&'a State),
 }
 
 impl Tables {
@@ -60,19 +69,27 @@ impl Tables {
     /// writes no row unless the fence holds.
     pub(crate) fn set(&self, state: &State, fence: Option<&Fence>) -> Statement {
         let table = &self.state;
-        let condition = fence.map(|fence| {
-            let is_held = self.held(fence.held.layout);
-            format!(" WHERE {is_held} AND toUnixTimestamp64Milli(newest) = {{seen:Int64}}")
-        });
+        let over = fence.map(|fence| fence.over);
+        let (newest, is_over) = match over {
+            Some(Over::Content(_)) => (NEWEST_CONTENT, " AND content = (was_partial, was_completed)"),
+            Some(Over::Version(_)) => (NEWEST, " AND toUnixTimestamp64Milli(newest) = {seen:Int64}"),
+            None => (NEWEST, ""),
+        };
+        let condition =
+            fence.map_or_else(String::new, |fence| format!(" WHERE {}{is_over}", self.held(fence.held.layout)));
         let sql = format!(
             "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
              SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \
-             FROM rows CROSS JOIN (SELECT max(updated_at) AS newest FROM {table} WHERE state_id = {{state_id:String}}) AS n{}",
-            condition.unwrap_or_default()
+             FROM rows CROSS JOIN (SELECT {newest} FROM {table} WHERE state_id = {{state_id:String}}) AS n{condition}"
         );
-        let statement = Statement::new(Effect::Idempotent, sql).rows(COLUMNS, rows(&[state]));
+        let statement = Statement::new(Effect::Idempotent, sql);
+        let statement = match over {
+            Some(Over::Content(was)) => statement.rows(COLUMNS_WITH_CONTENT, row_with_content(state, was)),
+            Some(Over::Version(seen)) => statement.rows(COLUMNS, rows(&[state])).param("seen", seen),
+            None => statement.rows(COLUMNS, rows(&[state])),
+        };
         match fence {
-            Some(fence) => self.with_lock(statement, &fence.held).param("seen", fence.seen),
+            Some(fence) => self.with_lock(statement, &fence.held),
             None => statement.param("state_id", &state.state_id).setting("async_insert", "0"),
         }
     }
@@ -147,21 +164,46 @@ pub(super) fn selected(selection: &Selection, sql: impl FnOnce(&str) -> String) 
     }
 }
 
-/// The columns of the rows that a write brings along.
+/// The newest version's time.
+const NEWEST: &str = "max(updated_at) AS newest";
+/// That and what it holds, NULL as the empty text, which no part of a state is.
+const NEWEST_CONTENT: &str = "max(updated_at) AS newest, \
+    argMax((ifNull(partial_state, ''), ifNull(completed_state, '')), updated_at) AS content";
+
+/// The columns of the rows that a write brings along. Parameters would be faster, but show in the server's query log.
 const COLUMNS: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String)";
+/// The same with what is replaced.
+const COLUMNS_WITH_CONTENT: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String), \
+    was_partial String, was_completed String";
 
 /// States as rows.
 fn rows(states: &[&State]) -> String {
     let mut rows = String::new();
     for state in states {
-        tsv::escape_into(&state.state_id, &mut rows);
-        for part in [&state.partial_state, &state.completed_state] {
-            rows.push('\t');
-            tsv::escape_nullable_into(part.as_deref(), &mut rows);
-        }
+        columns_into(state, &mut rows);
         rows.push('\n');
     }
     rows
+}
+
+/// A state and what it replaces as a row.
+fn row_with_content(state: &State, was: &State) -> String {
+    let mut row = String::new();
+    columns_into(state, &mut row);
+    for part in [&was.partial_state, &was.completed_state] {
+        row.push('\t');
+        tsv::escape_into(part.as_deref().unwrap_or_default(), &mut row);
+    }
+    row.push('\n');
+    row
+}
+
+fn columns_into(state: &State, row: &mut String) {
+    tsv::escape_into(&state.state_id, row);
+    for part in [&state.partial_state, &state.completed_state] {
+        row.push('\t');
+        tsv::escape_nullable_into(part.as_deref(), row);
+    }
 }
 
 const UP_TO_NEWEST: &str = " AND updated_at <= fromUnixTimestamp64Milli({newest:Int64})";

@@ -257,3 +257,25 @@ fn a_lock_is_not_taken_over_before_the_stale_rows_are_gone() {
         (1, Event::Deleted, Action::Fail(failure())),
     ]);
 }
+
+#[test]
+fn a_claim_that_came_first_holds_the_lock_where_the_order_decides() {
+    let claimed = || Event::Claimed { lock_id: MINE.to_owned() };
+    let withdrawn = || Action::DeleteOwn(MINE.to_owned());
+    for (reading, expected) in [
+        (ordered(vec![row(MINE, false), row(LOWER, false)]), Action::Acquired(MINE.to_owned())),
+        (ordered(vec![row(HIGHER, true), row(MINE, false)]), Action::DeleteStale),
+        (ordered(vec![row(HIGHER, false), row(MINE, false)]), withdrawn()),
+        (unordered(vec![row(MINE, false)]), withdrawn()),
+    ] {
+        play(LockProtocol::Auto, vec![(0, claimed(), Action::Read), (0, Event::Read(reading), expected)]);
+    }
+    play(
+        LockProtocol::Auto,
+        vec![
+            (0, claimed(), Action::Read),
+            (0, Event::Failed(failure()), withdrawn()),
+            (0, Event::Deleted, Action::Fail(failure())),
+        ],
+    );
+}

@@ -214,3 +214,25 @@ fn what_a_multi_threaded_program_needs() {
         send(instance.clear_all()).await.unwrap();
     };
 }
+
+#[tokio::test]
+async fn pooled_instances_are_limited_and_leave_their_room_behind() {
+    let plugin = builder(NoTable).pool(2).build().unwrap();
+    for _ in 0..3 {
+        let mut instances = [plugin.instance().await.unwrap(), plugin.instance().await.unwrap()];
+        for instance in &mut instances {
+            assert_eq!(instance.get("dev:a").await, Ok(None));
+        }
+        assert_eq!(plugin.instance().await.err(), Some(CallError::Limit(Limit::Instances)));
+    }
+}
+
+#[tokio::test]
+async fn a_pooled_instance_starts_afresh_after_a_call_that_was_given_up() {
+    let deadline = Duration::from_millis(100);
+    let slow_once = Faults::over(NoTable).at(0, Fault::Delay(Duration::from_secs(30)));
+    let builder = builder(slow_once).limits(limits(|limits| limits.call = deadline)).pool(1);
+    let mut instance = instance(builder).await;
+    assert_eq!(instance.get("dev:a").await, Err(CallError::TimedOut(deadline)));
+    assert_eq!(instance.get("dev:a").await, Ok(None));
+}

@@ -2,13 +2,15 @@
 
 use meltano_state_backend_clickhouse::lock::machine::{Action, Event, Machine};
 use meltano_state_backend_clickhouse::lock::{Reading, lock_id};
+use meltano_state_backend_clickhouse::settings::LockProtocol;
 use meltano_state_backend_clickhouse::{Error, ErrorKind};
 
 use super::holding::Hold;
 use super::kernel::{Kernel, Wake};
 use super::request::{Outcome, Request};
+use super::scenario::Scenario;
 use super::state::Version;
-use super::statement::{Answer, Statement};
+use super::statement::{Answer, Over, Statement};
 use super::table::Layout;
 use super::times::millis;
 
@@ -25,6 +27,8 @@ pub(super) struct Client {
     pub(super) own: Option<u128>,
     /// The state as it was read when the lock was taken.
     read: Version,
+    /// The tokens that it wrote last.
+    pub(super) known: Option<u64>,
     /// When it last took the lock.
     pub(super) acquired_at: Option<u64>,
 }
@@ -36,8 +40,22 @@ enum Task {
     Asleep(Machine),
     /// Waits for a statement of the machine's.
     Asking(Machine, Request),
+    /// Waits for the row of an update that reads nothing.
+    Claiming(Request),
+    /// Waits for its write.
+    WritingAtOnce(Request, Claim),
+    /// Waits for the removal of its row.
+    Releasing(Request),
     Holding(Hold),
     Ended,
+}
+
+/// An update that reads nothing.
+#[derive(Clone, Copy)]
+struct Claim {
+    lock_id: u128,
+    token: u64,
+    tokens: u64,
 }
 
 impl Client {
@@ -60,17 +78,38 @@ impl Client {
             task: Task::Idle,
             own: None,
             read: Version::default(),
+            known: None,
             acquired_at: None,
         }
     }
 
     pub(super) fn wake(&mut self, kernel: &mut Kernel, wake: Wake) {
         match std::mem::replace(&mut self.task, Task::Ended) {
+            Task::Idle if self.may_claim(kernel) => {
+                let statement = Statement::Claim(self.new_lock_id(kernel));
+                self.task = Task::Claiming(Request::send(kernel, self.actor, statement, self.stale));
+            }
             Task::Idle => {
-                let limits = kernel.scenario.times.limits(kernel.scenario.protocol, self.stale, self.wait);
-                let machine = Machine::new(limits, millis(kernel.now));
+                let machine = self.machine(kernel);
                 self.drive(kernel, machine, Event::Wanted);
             }
+            Task::Claiming(mut request) => match request.handle(kernel, wake) {
+                Some(outcome) => self.claimed(kernel, &request, outcome),
+                None => self.task = Task::Claiming(request),
+            },
+            Task::WritingAtOnce(mut request, claim) => match request.handle(kernel, wake) {
+                Some(outcome) => self.written_at_once(kernel, claim, outcome),
+                None => self.task = Task::WritingAtOnce(request, claim),
+            },
+            Task::Releasing(mut request) => match request.handle(kernel, wake) {
+                Some(outcome) => {
+                    if let (Statement::Delete(id), Outcome::Answered(_)) = (request.statement, outcome) {
+                        self.removed(id);
+                    }
+                    self.next_call(kernel);
+                }
+                None => self.task = Task::Releasing(request),
+            },
             Task::Asleep(machine) => self.drive(kernel, machine, Event::Slept),
             Task::Asking(machine, mut request) => match request.handle(kernel, wake) {
                 Some(outcome) => {
@@ -88,6 +127,53 @@ impl Client {
             }
             Task::Ended => {}
         }
+    }
+
+    fn machine(&self, kernel: &Kernel) -> Machine {
+        let limits = kernel.scenario.times.limits(kernel.scenario.protocol, self.stale, self.wait);
+        Machine::new(limits, millis(kernel.now))
+    }
+
+    /// Whether an update reads nothing: it knows the state, and that the order of insertion decides, as far as it has
+    /// looked lately.
+    fn may_claim(&self, kernel: &mut Kernel) -> bool {
+        let Scenario { layout, protocol, rules, .. } = kernel.scenario;
+        let decides = layout == Layout::Ordered && protocol != LockProtocol::Settle || !rules.ordered_claims;
+        decides && self.known.is_some() && kernel.tokens < u64::BITS && kernel.rng.chance(700)
+    }
+
+    fn claimed(&mut self, kernel: &mut Kernel, request: &Request, outcome: Outcome) {
+        let (Statement::Claim(lock_id), Outcome::Answered(_), Some(known)) = (request.statement, &outcome, self.known)
+        else {
+            let machine = self.machine(kernel);
+            let event = self.event(kernel, request, outcome);
+            return self.drive(kernel, machine, event);
+        };
+        let token = 1 << kernel.tokens;
+        kernel.tokens += 1;
+        let tokens = known | token;
+        let statement = Statement::Write { lock_id, over: Over::Content(known), tokens };
+        let request = Request::send(kernel, self.actor, statement, self.stale);
+        self.task = Task::WritingAtOnce(request, Claim { lock_id, token, tokens });
+    }
+
+    fn written_at_once(&mut self, kernel: &mut Kernel, claim: Claim, outcome: Outcome) {
+        match outcome {
+            Outcome::Answered(Answer::Written(true)) => {
+                let newest = kernel.state;
+                kernel.monitor.done(self.actor, claim.token, newest);
+                self.known = Some(claim.tokens);
+                self.acquired_at = Some(kernel.now);
+            }
+            Outcome::Answered(_) => {
+                let machine = self.machine(kernel);
+                return self.drive(kernel, machine, Event::Claimed { lock_id: formatted(claim.lock_id) });
+            }
+            Outcome::Unknown if kernel.scenario.rules.keep => return self.next_call(kernel),
+            Outcome::Failed | Outcome::Unknown => {}
+        }
+        let statement = Statement::Delete(claim.lock_id);
+        self.task = Task::Releasing(Request::send(kernel, self.actor, statement, self.stale));
     }
 
     fn drive(&mut self, kernel: &mut Kernel, mut machine: Machine, event: Event) {
@@ -135,7 +221,7 @@ impl Client {
                 let took = if kernel.scenario.rules.round_trip { kernel.now - request.began } else { 0 };
                 Event::Inserted { lock_id: formatted(id), written, took: millis(took) }
             }
-            (Statement::Candidate(id), Outcome::Unknown) => {
+            (Statement::Candidate(id) | Statement::Claim(id), Outcome::Unknown) => {
                 Event::InsertUncertain { lock_id: formatted(id), error: failure(ErrorKind::OutcomeUnknown) }
             }
             (Statement::Rows, Outcome::Answered(Answer::Rows(rows, state))) => {

@@ -4,7 +4,7 @@ use super::client::{Client, parsed};
 use super::kernel::{Kernel, Wake};
 use super::request::{Outcome, Request};
 use super::state::Version;
-use super::statement::{Answer, Statement};
+use super::statement::{Answer, Over, Statement};
 
 /// How often an update is merged anew because the state has changed meanwhile.
 const MERGE_ATTEMPTS: u32 = 5;
@@ -19,6 +19,8 @@ pub(super) struct Hold {
     request: Option<Request>,
     /// The state that was read with the lock, for the first update.
     read: Option<Version>,
+    /// The tokens of the update that is being written.
+    writing: u64,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -26,6 +28,10 @@ enum Task {
     Pausing,
     /// Reads what an update has to be merged with.
     Reading {
+        token: u64,
+    },
+    /// Writes over what it wrote last.
+    WritingAgain {
         token: u64,
     },
     Writing {
@@ -45,7 +51,7 @@ impl Hold {
     pub(super) fn new(kernel: &mut Kernel, client: &Client, lock_id: u128, read: Version) -> Self {
         let actor = client.actor;
         let steps = kernel.rng.below(4);
-        let mut hold = Self { actor, lock_id, steps, task: Task::Pausing, request: None, read: Some(read) };
+        let mut hold = Self { actor, lock_id, steps, task: Task::Pausing, request: None, read: Some(read), writing: 0 };
         hold.pause(kernel, client);
         hold
     }
@@ -98,15 +104,23 @@ impl Hold {
         }
         let token = 1 << kernel.tokens;
         kernel.tokens += 1;
-        match self.read.take() {
-            Some(read) => self.write(kernel, client, token, 1, read),
-            None => self.send(kernel, client, Task::Reading { token }, Statement::State),
+        match (self.read.take(), client.known) {
+            (Some(read), _) => self.write(kernel, client, token, 1, read),
+            (None, Some(known)) => {
+                let (lock_id, over) = (self.lock_id, Over::Content(known));
+                self.writing = known | token;
+                let statement = Statement::Write { lock_id, over, tokens: self.writing };
+                self.send(kernel, client, Task::WritingAgain { token }, statement);
+            }
+            (None, None) => self.send(kernel, client, Task::Reading { token }, Statement::State),
         }
     }
 
     fn write(&mut self, kernel: &mut Kernel, client: &Client, token: u64, attempt: u32, read: Version) {
-        let (lock_id, seen, tokens) = (self.lock_id, read.updated_at, read.tokens | token);
-        self.send(kernel, client, Task::Writing { token, attempt }, Statement::Write { lock_id, seen, tokens });
+        let (lock_id, over) = (self.lock_id, Over::Version(read.updated_at));
+        self.writing = read.tokens | token;
+        let statement = Statement::Write { lock_id, over, tokens: self.writing };
+        self.send(kernel, client, Task::Writing { token, attempt }, statement);
     }
 
     fn release(&mut self, kernel: &mut Kernel, client: &Client) {
@@ -125,13 +139,17 @@ impl Hold {
             (Task::Reading { token }, Outcome::Answered(Answer::State(version))) => {
                 self.write(kernel, client, token, 1, version);
             }
-            (Task::Writing { token, .. }, Outcome::Answered(Answer::Written(true))) => {
+            (Task::Writing { token, .. } | Task::WritingAgain { token }, Outcome::Answered(Answer::Written(true))) => {
+                client.known = Some(self.writing);
                 let newest = kernel.state;
                 kernel.monitor.done(self.actor, token, newest);
                 self.pause(kernel, client);
             }
             (Task::Writing { token, attempt }, Outcome::Answered(Answer::Written(false))) => {
                 self.send(kernel, client, Task::Looking { token, attempt }, Statement::Rows);
+            }
+            (Task::WritingAgain { token }, Outcome::Answered(Answer::Written(false))) => {
+                self.send(kernel, client, Task::Reading { token }, Statement::State);
             }
             (Task::Looking { token, attempt }, Outcome::Answered(Answer::Rows(rows, state))) => {
                 let reading = meltano_state_backend_clickhouse::lock::Reading::new(rows, true);
@@ -149,7 +167,9 @@ impl Hold {
             // Lost: it has to be given up. A failed renewal may be tried again.
             (Task::Renewing, Outcome::Answered(_)) => self.release(kernel, client),
             (Task::Renewing, _) => self.pause(kernel, client),
-            (Task::Writing { .. }, Outcome::Unknown) if kernel.scenario.rules.keep => return true,
+            (Task::Writing { .. } | Task::WritingAgain { .. }, Outcome::Unknown) if kernel.scenario.rules.keep => {
+                return true;
+            }
             // A failed update gives the lock up, as every other.
             _ => self.release(kernel, client),
         }

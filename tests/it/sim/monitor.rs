@@ -68,10 +68,17 @@ impl Monitor {
     pub(super) fn acquired(&mut self, actor: usize, peer: bool, lock_id: u128, fresh_until: i64, latest: i64) {
         // Whoever stood still until its row was stale takes nothing from those who came since.
         if fresh_until > latest {
-            self.taken.push(lock_id);
+            self.counts(lock_id);
         }
         self.holders.push(Holder { actor, peer, fresh_until });
         self.check_overlap(actor, latest);
+    }
+
+    /// A lock is the one that counts: it was taken, or a write under it was found to be in order before its owner knew.
+    pub(super) fn counts(&mut self, lock_id: u128) {
+        if !self.taken.contains(&lock_id) {
+            self.taken.push(lock_id);
+        }
     }
 
     pub(super) fn renewed(&mut self, actor: usize, fresh_until: i64, latest: i64) {

@@ -49,6 +49,11 @@ fn settle_without_its_round_trip_rule() {
 }
 
 #[test]
+fn claims_where_the_lowest_id_counts() {
+    check(SETTLE, Rules { ordered_claims: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+}
+
+#[test]
 fn ticket_by_the_lowest_id() {
     check(TICKET, Rules { block_order: false, ..ALL_RULES }, Kind::Overlap, 2_000);
 }
@@ -78,7 +83,7 @@ fn a_lock_released_after_a_write_of_unknown_outcome() {
 
 #[test]
 fn a_write_repeated_while_it_is_carried_out() {
-    check(CUT, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 2_000);
+    check(CUT, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
 }
 
 #[test]

@@ -63,6 +63,8 @@ pub(super) enum Pace {
 pub(super) struct Rules {
     /// A candidate is inserted only where no live row is.
     pub(super) guard: bool,
+    /// A row is inserted without that guard only where the order of insertion decides.
+    pub(super) ordered_claims: bool,
     /// A candidate whose insert took longer than the settle time withdraws.
     pub(super) round_trip: bool,
     /// In ticket the row that was inserted first counts, not the lowest id.
@@ -84,6 +86,7 @@ pub(super) struct Rules {
 
 pub(super) const ALL_RULES: Rules = Rules {
     guard: true,
+    ordered_claims: true,
     round_trip: true,
     block_order: true,
     fence: true,

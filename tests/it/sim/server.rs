@@ -69,6 +69,9 @@ impl Kernel {
                 self.server.running.push(query);
                 let judged = statement.judge(self, stale);
                 self.note(|| format!("server: {statement:x?} of {actor}: {judged:x?}"));
+                if let Some(lock_id) = statement.held(self, stale) {
+                    self.monitor.counts(lock_id);
+                }
                 self.server.jobs[index].judged = judged;
                 self.server.fenced += usize::from(statement.is_limited(&self.scenario.rules));
                 match statement.looks_twice() {
@@ -100,7 +103,10 @@ impl Kernel {
             true => Answer::Aborted,
             false => statement.commit(self, actor, stale, judged),
         };
-        if let (Statement::Candidate(lock_id) | Statement::Renew(lock_id), Answer::Written(true)) = (statement, &answer)
+        if let (
+            Statement::Candidate(lock_id) | Statement::Claim(lock_id) | Statement::Renew(lock_id),
+            Answer::Written(true),
+        ) = (statement, &answer)
             && self.steps[actor] != step
         {
             self.monitor.excuse(lock_id);

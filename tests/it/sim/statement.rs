@@ -12,6 +12,8 @@ use super::table::Row;
 pub(super) enum Statement {
     /// Inserts a row unless a live one exists.
     Candidate(u128),
+    /// Inserts a row in any case.
+    Claim(u128),
     /// The state, and then all lock rows.
     Rows,
     /// The newest version of the state.
@@ -19,10 +21,10 @@ pub(super) enum Statement {
     Delete(u128),
     DeleteStale,
     Renew(u128),
-    /// Writes if the lock is held and fresh, and if the newest version is the one that was seen.
+    /// Writes if the lock is held and fresh, and if what it replaces is there.
     Write {
         lock_id: u128,
-        seen: i64,
+        over: Over,
         tokens: u64,
     },
     /// The add-on's: the lowest id with FINAL.
@@ -34,6 +36,15 @@ pub(super) enum Statement {
         lock_id: u128,
         tokens: u64,
     },
+}
+
+/// What a write replaces.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Over {
+    /// The version of this time.
+    Version(i64),
+    /// One that holds these tokens.
+    Content(u64),
 }
 
 /// What comes back.
@@ -85,7 +96,15 @@ impl Statement {
 
     /// Whether it may be repeated when the connection was lost.
     pub(super) fn is_repeated(&self) -> bool {
-        !matches!(self, Self::Candidate(_))
+        !matches!(self, Self::Candidate(_) | Self::Claim(_))
+    }
+
+    /// The lock under which a write is carried out, if it is held.
+    pub(super) fn held(&self, kernel: &Kernel, stale: u64) -> Option<u128> {
+        match *self {
+            Self::Write { lock_id, .. } if is_held(kernel, lock_id, stale, true) => Some(lock_id),
+            _ => None,
+        }
     }
 
     /// The first look.
@@ -96,7 +115,7 @@ impl Statement {
         let locks = &kernel.locks;
         match *self {
             Self::Candidate(_) if rules.guard && locks.any_live(now, stale) => Judged::Nothing,
-            Self::Candidate(lock_id) | Self::PeerInsert(lock_id) => Judged::Insert(row(lock_id)),
+            Self::Candidate(lock_id) | Self::Claim(lock_id) | Self::PeerInsert(lock_id) => Judged::Insert(row(lock_id)),
             Self::Renew(lock_id) if is_held(kernel, lock_id, stale, rules.renewal_margin) => {
                 locks.renewed(lock_id, now, stale).map_or(Judged::Nothing, Judged::Insert)
             }
@@ -114,10 +133,14 @@ impl Statement {
     /// The second look, for a write: at the newest version.
     pub(super) fn compare(&self, kernel: &Kernel, judged: Judged) -> Judged {
         match (*self, judged) {
-            (Self::Write { seen, tokens, .. }, Judged::Fenced(began)) => {
-                let newest = kernel.state.updated_at;
-                if newest == seen || !kernel.scenario.rules.compare {
-                    Judged::Write(Version { updated_at: began.max(newest + 1), tokens })
+            (Self::Write { over, tokens, .. }, Judged::Fenced(began)) => {
+                let newest = kernel.state;
+                let as_expected = match over {
+                    Over::Version(seen) => newest.updated_at == seen,
+                    Over::Content(was) => newest.tokens == was,
+                };
+                if as_expected || !kernel.scenario.rules.compare {
+                    Judged::Write(Version { updated_at: began.max(newest.updated_at + 1), tokens })
                 } else {
                     Judged::Nothing
                 }
