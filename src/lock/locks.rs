@@ -115,10 +115,10 @@ impl<'a> Locks<'a> {
                 },
                 Action::Sleep(duration) => self.sleep(duration),
                 Action::Retry(duration) => self.sleep(self.client.jittered(duration)),
-                Action::DeleteStale => {
-                    self.deleted(&self.client.tables().delete_stale(state_id, limits.stale, self.layout.get()))
+                Action::DeleteStale => deleted(self.delete_stale(state_id, limits.stale)),
+                Action::DeleteOwn(lock_id) => {
+                    deleted(self.delete(&self.client.tables().delete_lock(state_id, &lock_id)))
                 }
-                Action::DeleteOwn(lock_id) => self.deleted(&self.client.tables().delete_lock(state_id, &lock_id)),
                 Action::Acquired(lock_id) => return Ok((self.lock(state_id, lock_id, wanted), last)),
                 Action::Locked(obstacle) => return Err(locked(state_id, limits, obstacle)),
                 Action::Fail(error) => return Err(error),
@@ -253,11 +253,9 @@ impl<'a> Locks<'a> {
         Event::Slept
     }
 
-    fn deleted(&self, statement: &Statement) -> Event {
-        match self.delete(statement) {
-            Ok(()) => Event::Deleted,
-            Err(error) => Event::Failed(error),
-        }
+    /// Removes the rows of a state id that are too old to count.
+    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration) -> Result<(), Error> {
+        self.delete(&self.client.tables().delete_stale(state_id, stale, self.layout.get()))
     }
 
     /// Deletes lock rows: as a patch, unless somebody, such as the add-on, deletes by mutation. Those could undo a patch,
@@ -268,6 +266,10 @@ impl<'a> Locks<'a> {
             false => self.client.delete_by_patch(statement),
         }
     }
+}
+
+fn deleted(result: Result<(), Error>) -> Event {
+    result.map_or_else(Event::Failed, |()| Event::Deleted)
 }
 
 /// An insert of a lock row is no write of a state: of that the outcome is known.

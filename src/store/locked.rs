@@ -110,7 +110,7 @@ impl Store<'_> {
         for _ in 0..WRITE_ATTEMPTS {
             let seen = version(stored.as_ref())?;
             if tried.as_ref() == Some(&seen) {
-                // Neither the lock nor the state stood in the way: the lock's age did.
+                // Neither another row nor the state stood in the way: the lock's age did.
                 return Err(lock.too_old());
             }
             let next = match stored {
@@ -125,8 +125,12 @@ impl Store<'_> {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
+            // Stale rows, too, stand in the way of a write.
+            tried = match reading.any_stale() {
+                true => self.locks.delete_stale(lock.state_id(), lock.stale()).map(|()| None)?,
+                false => Some(seen),
+            };
             stored = reading.state;
-            tried = Some(seen);
         }
         Err(Error::new(
             ErrorKind::LockLost,

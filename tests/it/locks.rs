@@ -336,6 +336,20 @@ async fn an_update_of_a_known_state_waits_for_a_holder() {
     assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":3}"), None)));
 }
 
+#[tokio::test]
+async fn a_stale_row_that_comes_back_does_not_stop_a_holder() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    // As a mutation can bring it back that runs while the row is deleted. It came before every other.
+    sandbox
+        .sql("INSERT INTO {}.state_lock (state_id, lock_id, locked_at, ticket) VALUES ('a', 'dead', now() - 301, 1)");
+    store.update_locked(&lock, &state("a", Some("{\"x\":1}"), None)).await.unwrap();
+    assert_eq!(sandbox.lock_rows(), format!("a\t{}\n", lock.lock_id()));
+    store.release(lock).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":1}"), None)));
+}
+
 /// Whether a lock row is inserted without a look for a live one.
 fn is_claim(request: &Seen<'_>) -> bool {
     request.contains("stale_ms) SELECT {") && !request.contains("NOT EXISTS")

@@ -76,7 +76,7 @@ impl Tables {
             None => (NEWEST, ""),
         };
         let condition =
-            fence.map_or_else(String::new, |fence| format!(" WHERE {}{is_over}", self.held(fence.held.layout)));
+            fence.map_or_else(String::new, |fence| format!(" WHERE {}{is_over}", self.may_write(fence.held.layout)));
         let sql = format!(
             "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
              SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \

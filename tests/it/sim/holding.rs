@@ -43,6 +43,12 @@ enum Task {
         token: u64,
         attempt: u32,
     },
+    /// Removes stale rows, which may have been in the way.
+    Tidying {
+        token: u64,
+        attempt: u32,
+        read: Version,
+    },
     Renewing,
     Releasing,
 }
@@ -155,9 +161,20 @@ impl Hold {
                 let reading = meltano_state_backend_clickhouse::lock::Reading::new(rows, true);
                 let held = reading.holder().is_some_and(|row| parsed(&row.lock_id) == self.lock_id);
                 match held && attempt < MERGE_ATTEMPTS {
+                    true if reading.any_stale() => {
+                        self.send(
+                            kernel,
+                            client,
+                            Task::Tidying { token, attempt, read: state },
+                            Statement::DeleteStale,
+                        );
+                    }
                     true => self.write(kernel, client, token, attempt + 1, state),
                     false => self.release(kernel, client),
                 }
+            }
+            (Task::Tidying { token, attempt, read }, Outcome::Answered(_)) => {
+                self.write(kernel, client, token, attempt + 1, read);
             }
             (Task::Renewing, Outcome::Answered(Answer::Written(true))) => {
                 let (fresh_until, latest) = (kernel.fresh_until(self.lock_id, client.stale), kernel.server_latest());

@@ -5,7 +5,7 @@ use meltano_state_backend_clickhouse::lock::LockRow;
 use super::kernel::Kernel;
 use super::scenario::Rules;
 use super::state::Version;
-use super::table::Row;
+use super::table::{Layout, Row};
 
 /// One statement on the lock rows or the state.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -102,7 +102,7 @@ impl Statement {
     /// The lock under which a write is carried out, if it is held.
     pub(super) fn held(&self, kernel: &Kernel, stale: u64) -> Option<u128> {
         match *self {
-            Self::Write { lock_id, .. } if is_held(kernel, lock_id, stale, true) => Some(lock_id),
+            Self::Write { lock_id, .. } if may_write(kernel, lock_id, stale, true) => Some(lock_id),
             _ => None,
         }
     }
@@ -121,7 +121,7 @@ impl Statement {
             }
             Self::Delete(lock_id) => Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id))),
             Self::DeleteStale => Judged::Delete(blocks(locks.rows.iter().filter(|row| !row.live(now, stale)))),
-            Self::Write { lock_id, .. } if !rules.fence || is_held(kernel, lock_id, stale, rules.margin) => {
+            Self::Write { lock_id, .. } if !rules.fence || may_write(kernel, lock_id, stale, rules.margin) => {
                 Judged::Fenced(now)
             }
             Self::PeerWrite { tokens, .. } => Judged::Write(Version { updated_at: now, tokens }),
@@ -179,10 +179,21 @@ impl Statement {
 /// Whether the lock's row is the one that counts, and fresh; with the margin, so fresh that a statement that is held to
 /// the time limit ends before it is stale.
 fn is_held(kernel: &Kernel, lock_id: u128, stale: u64, margin: bool) -> bool {
-    let now = kernel.server_now();
+    kernel.locks.holder(kernel.server_now(), stale) == Some(lock_id) && is_fresh(kernel, lock_id, stale, margin)
+}
+
+/// The same for a write, which stale rows stop too where the order of insertion counts.
+fn may_write(kernel: &Kernel, lock_id: u128, stale: u64, margin: bool) -> bool {
+    match kernel.scenario.layout {
+        Layout::Ordered => kernel.locks.first() == Some(lock_id) && is_fresh(kernel, lock_id, stale, margin),
+        Layout::Named | Layout::Plain => is_held(kernel, lock_id, stale, margin),
+    }
+}
+
+fn is_fresh(kernel: &Kernel, lock_id: u128, stale: u64, margin: bool) -> bool {
     let stays = if margin { stale - kernel.scenario.times.request } else { stale };
-    let fresh = |locked_at: i64| locked_at * 1000 > now - stays.cast_signed();
-    kernel.locks.holder(now, stale) == Some(lock_id) && kernel.locks.locked_at(lock_id).is_some_and(fresh)
+    let limit = kernel.server_now() - stays.cast_signed();
+    kernel.locks.locked_at(lock_id).is_some_and(|locked_at| locked_at * 1000 > limit)
 }
 
 fn blocks<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<u64> {

@@ -71,6 +71,11 @@ impl LockTable {
         live.min_by_key(|row| (self.place(row), row.lock_id)).map(|row| row.lock_id)
     }
 
+    /// `argMin(lock_id, …)` over all rows.
+    pub(super) fn first(&self) -> Option<u128> {
+        self.rows.iter().min_by_key(|row| (self.place(row), row.lock_id)).map(|row| row.lock_id)
+    }
+
     /// `max(locked_at)` of one lock.
     pub(super) fn locked_at(&self, lock_id: u128) -> Option<i64> {
         self.rows.iter().filter(|row| row.lock_id == lock_id).map(|row| row.locked_at).max()

@@ -81,7 +81,7 @@ class ClickHouseStateStoreManager(StateStoreManager):
         """Record what a pipeline has reached.
 
         Meltano's own method, which is marked as final, means the same. It takes the lock, reads, writes and releases
-        one after the other; the component does it in four requests, or in two under a lock that is held.
+        one after the other; the component does it in three requests, or in one under a lock that is held.
         """
         session = self._session
         with session.turn(state.state_id):
