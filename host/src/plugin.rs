@@ -168,7 +168,7 @@ impl Builder {
     /// Sets address space aside for this many instances, so that making and ending one takes a third of the time and no
     /// call of the system. For hosts that make an instance for each task; setting it aside takes some milliseconds.
     ///
-    /// When so many exist, [`Plugin::instance`] fails with [`Limit::Instances`].
+    /// When so many exist, [`Plugin::instance`] fails with [`Limit::Instances`](crate::Limit::Instances).
     pub fn pool(mut self, instances: u32) -> Self {
         self.pool = Some(instances);
         self
