@@ -104,15 +104,11 @@ impl Store<'_> {
     }
 
     /// Writes over the version that was read, and reads again if nothing was written: then the lock is lost, or somebody who
-    /// takes none has written.
+    /// takes none has written, or a stale row has come back.
     pub(super) fn write_held(&self, lock: &Lock, write: Write, mut stored: Option<Row>) -> Result<(), Error> {
-        let mut tried = None;
+        let mut unexplained = 0;
         for _ in 0..WRITE_ATTEMPTS {
             let seen = version(stored.as_ref())?;
-            if tried.as_ref() == Some(&seen) {
-                // Neither another row nor the state stood in the way: the lock's age did.
-                return Err(lock.too_old());
-            }
             let next = match stored {
                 Some(row) if write.merge => write.over(&record::stored(lock.state_id(), row)?)?,
                 _ => write.state.clone(),
@@ -125,11 +121,15 @@ impl Store<'_> {
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
-            // Stale rows, too, stand in the way of a write.
-            tried = match reading.any_stale() {
-                true => self.locks.delete_stale(lock.state_id(), lock.stale()).map(|()| None)?,
-                false => Some(seen),
-            };
+            if reading.any_stale() {
+                self.locks.delete_stale(lock.state_id(), lock.stale())?;
+            } else if version(reading.state.as_ref())? == seen {
+                // A stale row may have gone meanwhile. What stands in the way twice is the lock's age.
+                unexplained += 1;
+                if unexplained == 2 {
+                    return Err(lock.too_old());
+                }
+            }
             stored = reading.state;
         }
         Err(Error::new(
