@@ -3,14 +3,14 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Guard, Layout, Look, OUTCOME_UNKNOWN, StateRead, Statement, code};
+use crate::clickhouse::{Client, Guard, Layout, Look, StateRead, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
-use crate::lock::machine::{Action, Event, Machine, Obstacle};
+use crate::lock::machine::{Action, Event, Machine};
 use crate::lock::reading::holders;
+use crate::lock::refusal::{locked, not_taken};
 use crate::lock::{Holder, Lock, Reading, lock_id};
-use crate::seconds::Seconds;
-use crate::settings::{LockProtocol, LockSettings, PREFIX};
+use crate::settings::{LockProtocol, LockSettings};
 
 /// The locks of all state ids.
 pub struct Locks<'a> {
@@ -70,7 +70,7 @@ impl<'a> Locks<'a> {
     /// [`ErrorKind::Locked`] if another process holds it for longer than the wait limit; otherwise as the server reports
     /// them. After any error the lock is not held and no row of this call is left, unless removing it failed too.
     pub fn acquire(&self, state_id: &str, wanted: &Wanted) -> Result<(Lock, Reading), Error> {
-        self.acquire_from(Event::Wanted, state_id, wanted)
+        self.acquire_from(Event::Wanted, self.client.ports().clock.now(), state_id, wanted)
     }
 
     /// Inserts a row without a look at others: the lock is held if it is the first one, which a write under it finds out.
@@ -84,7 +84,8 @@ impl<'a> Locks<'a> {
             return None;
         }
         Some(match self.insert(state_id, wanted, Guard::Queue) {
-            Event::Inserted { lock_id, .. } => {
+            // Unless the layout just turned out to be another.
+            Event::Inserted { lock_id, .. } if self.layout.get() == Layout::Ordered => {
                 let lock = self.lock(state_id, lock_id.clone(), wanted);
                 Claim { event: Event::Claimed { lock_id }, lock: Some(lock) }
             }
@@ -92,16 +93,17 @@ impl<'a> Locks<'a> {
         })
     }
 
-    /// [`Self::acquire`] after what has happened already.
+    /// [`Self::acquire`], `started` at a monotonic time, after what has happened since.
     pub(crate) fn acquire_from(
         &self,
         mut event: Event,
+        started: Duration,
         state_id: &str,
         wanted: &Wanted,
     ) -> Result<(Lock, Reading), Error> {
         let clock = self.client.ports().clock;
         let limits = &wanted.limits;
-        let mut machine = Machine::new(limits.clone(), clock.now());
+        let mut machine = Machine::new(limits.clone(), started);
         let mut last = Reading { rows: Vec::new(), ordered: false, state: None };
         loop {
             event = match machine.next(clock.now(), event) {
@@ -270,38 +272,4 @@ impl<'a> Locks<'a> {
 
 fn deleted(result: Result<(), Error>) -> Event {
     result.map_or_else(Event::Failed, |()| Event::Deleted)
-}
-
-/// An insert of a lock row is no write of a state: of that the outcome is known.
-fn not_taken(state_id: &str, mut error: Error) -> Error {
-    if error.kind != ErrorKind::OutcomeUnknown {
-        return error;
-    }
-    let cause = error.message.strip_prefix(OUTCOME_UNKNOWN).unwrap_or(&error.message);
-    error.message = format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}");
-    error.kind = ErrorKind::Unreachable;
-    error.with_hint("try again; if it stays so, meltano-state check finds out why")
-}
-
-fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
-    let waited = Seconds(limits.wait);
-    let (reason, hint) = match obstacle {
-        Obstacle::Holder(row) => {
-            let owner = if row.owner.is_empty() { "another process" } else { &row.owner };
-            let expires = Seconds(row.lasts.saturating_sub(row.age));
-            (
-                format!("is locked by {owner}: lock {}, {} old, expires in {expires}", row.lock_id, Seconds(row.age)),
-                format!("wait until it has written its state, or raise {PREFIX}lock_wait_seconds"),
-            )
-        }
-        Obstacle::Rivals => (
-            "is locked by others in turns".to_owned(),
-            format!("wait until they have written their state, or raise {PREFIX}lock_wait_seconds"),
-        ),
-        Obstacle::SlowInsert(took) => (
-            format!("cannot be locked: inserting a row took {}, longer than lock_settle_seconds", Seconds(took)),
-            format!("raise {PREFIX}lock_settle_seconds, or look at the server's load"),
-        ),
-    };
-    Error::new(ErrorKind::Locked, format!("the state of {state_id:?} {reason}; gave up after {waited}")).with_hint(hint)
 }

@@ -8,6 +8,7 @@ mod id;
 mod locks;
 pub mod machine;
 mod reading;
+mod refusal;
 
 pub use acquire::Acquire;
 pub use held::Lock;

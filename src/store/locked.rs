@@ -1,7 +1,5 @@
 //! Operations under locks.
 
-use std::cell::RefCell;
-
 use super::Store;
 use crate::clickhouse::{Over, StateRead, text};
 use crate::error::{Error, ErrorKind};
@@ -53,22 +51,22 @@ impl Store<'_> {
         let state = checked(state)?;
         let write = Write::update(&state);
         let wanted = self.wanted(write.reads());
+        let started = self.client().ports().clock.now();
         let mut event = Event::Wanted;
         // A pipeline that writes one state after the other needs to read neither the state nor who else wants the lock: the
         // write succeeds only if the state is as this instance left it and the lock is its own.
-        if let Some(known) = self.known(&state.state_id) {
-            let next = write.over(&known)?;
-            if let Some(claim) = self.locks.claim(&state.state_id, &wanted) {
-                if let Some(lock) = &claim.lock {
-                    let written = lock.write(&self.locks, &next, Over::Content(&known));
-                    if !matches!(written, Ok(false)) {
-                        return self.and_release(lock, written.map(|_| self.remember(&next)));
-                    }
+        if let Some((known, next)) = self.foreseen(write)
+            && let Some(claim) = self.locks.claim(&state.state_id, &wanted)
+        {
+            if let Some(lock) = &claim.lock {
+                let written = lock.write(&self.locks, &next, Over::Content(&known));
+                if !matches!(written, Ok(false)) {
+                    return self.and_release(lock, written.map(|_| self.last_written.set(&next)));
                 }
-                event = claim.event;
             }
+            event = claim.event;
         }
-        let (lock, reading) = self.locks.acquire_from(event, &state.state_id, &wanted)?;
+        let (lock, reading) = self.locks.acquire_from(event, started, &state.state_id, &wanted)?;
         let result = self.write_held(&lock, write, reading.state);
         self.and_release(&lock, result)
     }
@@ -92,15 +90,21 @@ impl Store<'_> {
     /// Who still holds the lock the write itself finds out, so the state alone is read; and only if it is not known, or not
     /// as it was.
     fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
-        if let Some(known) = self.known(lock.state_id()) {
-            let next = write.over(&known)?;
-            if lock.write(&self.locks, &next, Over::Content(&known))? {
-                self.remember(&next);
-                return Ok(());
-            }
+        if let Some((known, next)) = self.foreseen(write)
+            && lock.write(&self.locks, &next, Over::Content(&known))?
+        {
+            self.last_written.set(&next);
+            return Ok(());
         }
         let stored = self.newest_row(lock.state_id())?;
         self.write_held(lock, write, stored)
+    }
+
+    /// What this store wrote last under the state's id, and what the write makes of it; none where only reading can tell.
+    fn foreseen(&self, write: Write) -> Option<(State, State)> {
+        let known = self.last_written.get(&write.state.state_id)?;
+        let next = write.over(&known).ok()?;
+        Some((known, next))
     }
 
     /// Writes over the version that was read, and reads again if nothing was written: then the lock is lost, or somebody who
@@ -114,7 +118,7 @@ impl Store<'_> {
                 _ => write.state.clone(),
             };
             if lock.write(&self.locks, &next, Over::Version(&seen))? {
-                self.remember(&next);
+                self.last_written.set(&next);
                 return Ok(());
             }
             let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
@@ -212,26 +216,6 @@ impl Store<'_> {
             let _ = lock.release(&self.locks);
         }
         result
-    }
-}
-
-/// The state that a store last wrote under a lock, if it is small.
-#[derive(Default)]
-pub(super) struct LastWritten(RefCell<Option<State>>);
-
-/// States that are larger in bytes are not kept in memory for the next update.
-const LARGEST_REMEMBERED: usize = 64 << 10;
-
-impl Store<'_> {
-    /// What this store last wrote under the lock of a state id. It may be stored no longer.
-    fn known(&self, state_id: &str) -> Option<State> {
-        self.last_written.0.borrow().as_ref().filter(|state| state.state_id == state_id).cloned()
-    }
-
-    fn remember(&self, state: &State) {
-        let length = |part: &Option<String>| part.as_ref().map_or(0, String::len);
-        let small = length(&state.partial_state) + length(&state.completed_state) <= LARGEST_REMEMBERED;
-        *self.last_written.0.borrow_mut() = small.then(|| state.clone());
     }
 }
 

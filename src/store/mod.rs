@@ -2,12 +2,13 @@
 
 mod bulk;
 mod copies;
+mod last_written;
 mod locked;
 mod versions;
 
 pub use copies::Copy;
 
-use self::locked::LastWritten;
+use self::last_written::LastWritten;
 use crate::clickhouse::{Client, text};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};

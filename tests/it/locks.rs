@@ -74,6 +74,10 @@ async fn a_stale_lock_is_removed() {
 /// Creates the tables with the add-on's own lock table.
 async fn plain_lock_table(sandbox: &Sandbox) {
     sandbox.instance().await.init().await.unwrap();
+    make_plain(sandbox);
+}
+
+fn make_plain(sandbox: &Sandbox) {
     sandbox.sql("DROP TABLE {}.state_lock SYNC");
     sandbox.sql(
         "CREATE TABLE {}.state_lock (state_id String, lock_id String, locked_at DateTime DEFAULT now()) \
@@ -334,6 +338,22 @@ async fn an_update_of_a_known_state_waits_for_a_holder() {
     insert_lock(&sandbox, "dead", 301);
     store.update(&state("a", Some("{\"x\":3}"), None)).await.unwrap();
     assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":3}"), None)));
+}
+
+#[tokio::test]
+async fn a_table_that_loses_its_order_between_two_updates_is_settled_on() {
+    let sandbox = Sandbox::new();
+    let mut store = instance(&sandbox.uri(), &[(SETTLE, "0.5"), (WAIT, "0")]).await;
+    let update = |n: u32| state("a", Some(&format!("{{\"x\":{n}}}")), None);
+    store.update(&update(1)).await.unwrap();
+    make_plain(&sandbox);
+    let start = Instant::now();
+    store.update(&update(2)).await.unwrap();
+    assert!(start.elapsed() > Duration::from_millis(500));
+    insert_lock(&sandbox, "rival", 0);
+    assert_eq!(component_error(store.update(&update(3)).await).kind, ErrorKind::Locked);
+    assert_eq!(sandbox.lock_rows(), "a\trival\n");
+    assert_eq!(store.get("a").await.unwrap(), Some(update(2)));
 }
 
 #[tokio::test]

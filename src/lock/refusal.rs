@@ -1,0 +1,42 @@
+//! What is said when a lock is not taken.
+
+use crate::clickhouse::OUTCOME_UNKNOWN;
+use crate::error::{Error, ErrorKind};
+use crate::lock::machine::Obstacle;
+use crate::seconds::Seconds;
+use crate::settings::{LockSettings, PREFIX};
+
+/// An insert of a lock row is no write of a state: of that the outcome is known.
+pub(super) fn not_taken(state_id: &str, mut error: Error) -> Error {
+    if error.kind != ErrorKind::OutcomeUnknown {
+        return error;
+    }
+    let cause = error.message.strip_prefix(OUTCOME_UNKNOWN).unwrap_or(&error.message);
+    error.message = format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}");
+    error.kind = ErrorKind::Unreachable;
+    error.with_hint("try again; if it stays so, meltano-state check finds out why")
+}
+
+/// Another holds it, or others do in turns, for longer than the wait limit.
+pub(super) fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
+    let waited = Seconds(limits.wait);
+    let (reason, hint) = match obstacle {
+        Obstacle::Holder(row) => {
+            let owner = if row.owner.is_empty() { "another process" } else { &row.owner };
+            let expires = Seconds(row.lasts.saturating_sub(row.age));
+            (
+                format!("is locked by {owner}: lock {}, {} old, expires in {expires}", row.lock_id, Seconds(row.age)),
+                format!("wait until it has written its state, or raise {PREFIX}lock_wait_seconds"),
+            )
+        }
+        Obstacle::Rivals => (
+            "is locked by others in turns".to_owned(),
+            format!("wait until they have written their state, or raise {PREFIX}lock_wait_seconds"),
+        ),
+        Obstacle::SlowInsert(took) => (
+            format!("cannot be locked: inserting a row took {}, longer than lock_settle_seconds", Seconds(took)),
+            format!("raise {PREFIX}lock_settle_seconds, or look at the server's load"),
+        ),
+    };
+    Error::new(ErrorKind::Locked, format!("the state of {state_id:?} {reason}; gave up after {waited}")).with_hint(hint)
+}
