@@ -321,6 +321,63 @@ async fn an_update_of_a_known_state_sees_what_others_did_to_it() {
 }
 
 #[tokio::test]
+async fn an_update_of_a_known_state_sees_what_was_written_in_the_same_millisecond() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    for n in 0..20 {
+        store.update(&state("a", Some(&format!("{{\"x\":{n}}}")), Some("{}"))).await.unwrap();
+        sandbox.sql(
+            "INSERT INTO {}.state SELECT state_id, '{\"y\":1}', NULL, updated_at FROM {}.state FINAL WHERE state_id = 'a'",
+        );
+        store.update(&state("a", Some("{\"z\":1}"), None)).await.unwrap();
+        assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"y\":1,\"z\":1}"), None)), "{n}");
+    }
+}
+
+#[tokio::test]
+async fn an_update_of_a_known_state_does_not_take_an_empty_text_for_no_state() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let update = state("a", Some("{\"x\":1}"), None);
+    for (partial, completed) in [("'{\"x\":1}'", "''"), ("''", "NULL"), ("''", "''")] {
+        store.set(&update).await.unwrap();
+        store.update(&update).await.unwrap();
+        sandbox.sql(&format!(
+            "INSERT INTO {{}}.state (state_id, partial_state, completed_state, updated_at) \
+             SELECT 'a', {partial}, {completed}, now64(3) + 1"
+        ));
+        let error = component_error(store.update(&update).await);
+        assert_eq!(error.kind, ErrorKind::CorruptState, "{partial}, {completed}");
+        store.delete("a").await.unwrap();
+    }
+}
+
+/// A fenced write rests on this: within a union, the server looks at the tables in their order.
+#[test]
+fn of_a_union_the_server_looks_at_the_first_table_first() {
+    let sandbox = Sandbox::new();
+    sandbox.sql("CREATE DATABASE {}");
+    sandbox.sql("CREATE TABLE {}.first (a UInt8) ENGINE = MergeTree ORDER BY a");
+    sandbox.sql("INSERT INTO {}.first VALUES (0)");
+    for (analyzer, table) in [(0, "old"), (1, "new")] {
+        sandbox.sql(&format!("CREATE TABLE {{}}.{table} (a UInt8) ENGINE = MergeTree ORDER BY a"));
+        let seen = std::thread::scope(|scope| {
+            // The condition on the first table takes two seconds, within which the second table gets a row.
+            let union = scope.spawn(|| {
+                sandbox.sql(&format!(
+                    "SELECT max(a) FROM (SELECT a FROM {{}}.first WHERE (SELECT sum(sleepEachRow(0.5)) = 0 FROM numbers(4) \
+                     SETTINGS max_block_size = 1) UNION ALL SELECT a FROM {{}}.{table}) SETTINGS enable_analyzer = {analyzer}"
+                ))
+            });
+            std::thread::sleep(Duration::from_millis(1000));
+            sandbox.sql(&format!("INSERT INTO {{}}.{table} VALUES (1)"));
+            union.join().unwrap()
+        });
+        assert_eq!(seen, "1\n", "analyzer = {analyzer}");
+    }
+}
+
+#[tokio::test]
 async fn an_update_of_a_known_state_waits_for_a_holder() {
     let sandbox = Sandbox::new();
     let mut store = instance(&sandbox.uri(), &[(WAIT, "0.5")]).await;

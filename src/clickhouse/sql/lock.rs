@@ -29,6 +29,14 @@ impl Layout {
         }
     }
 
+    /// The lowest value of that kind.
+    const fn first_place(self) -> &'static str {
+        match self {
+            Self::Unknown | Self::Ordered => "toUInt64(0)",
+            Self::Plain | Self::Named => "''",
+        }
+    }
+
     const fn has_our_columns(self) -> bool {
         !matches!(self, Self::Plain)
     }
@@ -180,25 +188,39 @@ impl Tables {
     /// That a lock's row is the one that counts, and so fresh that a statement which begins now has ended before anybody
     /// may take the lock for abandoned. The server finds it out once, before it carries out the rest of the statement.
     fn held(&self, layout: Layout) -> String {
-        self.is_first(layout, &format!(" AND {}", layout.live()))
-    }
-
-    /// The same for a write. Where rows are in order, it does not ask which of those before its own are stale, which saves
-    /// 0.5 ms: whoever took the lock has deleted them, and if one is there all the same, nothing is written.
-    pub(super) fn may_write(&self, layout: Layout) -> String {
-        match layout {
-            Layout::Unknown | Layout::Ordered => self.is_first(layout, ""),
-            Layout::Plain | Layout::Named => self.held(layout),
-        }
-    }
-
-    fn is_first(&self, layout: Layout, live: &str) -> String {
         let lock = &self.lock;
-        let order = layout.order();
+        let (order, live) = (layout.order(), layout.live());
         format!(
             "(SELECT argMin(lock_id, {order}) = {{lock_id:String}} AND maxIf(locked_at, lock_id = {{lock_id:String}}) \
              > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}}) \
-             FROM {lock} WHERE state_id = {{state_id:String}}{live})"
+             FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
+        )
+    }
+
+    /// The same as `held`, beside the time of the newest version as `newest` and what it holds as `partial` and `completed`:
+    /// empty if it is NULL, else after an `=`.
+    ///
+    /// The lock rows come first, because the server looks at the tables of a union in their order. Looked at the other way
+    /// round, the state could be that from before the last holder's write, and the lock free since.
+    pub(super) fn held_and_newest(&self, layout: Layout) -> String {
+        let (lock, state) = (&self.lock, &self.state);
+        let (order, first) = (layout.order(), layout.first_place());
+        // Where rows are in order, those before one's own were stale when the lock was taken, and were deleted then. Not to
+        // ask saves 0.5 ms. If one is there all the same, nothing is written.
+        let live = match layout {
+            Layout::Unknown | Layout::Ordered => String::new(),
+            Layout::Plain | Layout::Named => format!(" AND {}", layout.live()),
+        };
+        format!(
+            "SELECT max(updated) AS newest, max(part) AS partial, max(whole) AS completed, \
+             argMinIf(lock, place, lock != '') = {{lock_id:String}} AND maxIf(locked, lock = {{lock_id:String}}) \
+             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}}) AS held \
+             FROM (SELECT lock_id AS lock, {order} AS place, locked_at AS locked, \
+             toDateTime64(0, 3) AS updated, '' AS part, '' AS whole \
+             FROM {lock} WHERE state_id = {{state_id:String}}{live} \
+             UNION ALL SELECT '' AS lock, {first} AS place, toDateTime(0) AS locked, updated_at AS updated, \
+             ifNull(concat('=', partial_state), '') AS part, ifNull(concat('=', completed_state), '') AS whole \
+             FROM {state} FINAL WHERE state_id = {{state_id:String}})"
         )
     }
 

@@ -69,29 +69,33 @@ impl Tables {
     /// writes no row unless the fence holds.
     pub(crate) fn set(&self, state: &State, fence: Option<&Fence>) -> Statement {
         let table = &self.state;
-        let over = fence.map(|fence| fence.over);
-        let (newest, is_over) = match over {
-            Some(Over::Content(_)) => (NEWEST_CONTENT, " AND content = (was_partial, was_completed)"),
-            Some(Over::Version(_)) => (NEWEST, " AND toUnixTimestamp64Milli(newest) = {seen:Int64}"),
-            None => (NEWEST, ""),
+        let (seen, condition) = match fence {
+            None => (format!("SELECT max(updated_at) AS newest FROM {table} WHERE state_id = {{state_id:String}}"), ""),
+            Some(Fence { held, over: Over::Version(_) }) => {
+                (self.held_and_newest(held.layout), " WHERE held AND toUnixTimestamp64Milli(newest) = {seen:Int64}")
+            }
+            Some(Fence { held, over: Over::Content(_) }) => (
+                self.held_and_newest(held.layout),
+                " WHERE held AND partial = was_partial AND completed = was_completed",
+            ),
         };
-        let condition =
-            fence.map_or_else(String::new, |fence| format!(" WHERE {}{is_over}", self.may_write(fence.held.layout)));
         let sql = format!(
             "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
              SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \
-             FROM rows CROSS JOIN (SELECT {newest} FROM {table} WHERE state_id = {{state_id:String}}) AS n{condition}"
+             FROM rows CROSS JOIN ({seen}) AS seen{condition}"
         );
         let statement = Statement::new(Effect::Idempotent, sql);
-        let statement = match over {
-            Some(Over::Content(was)) => statement.rows(COLUMNS_WITH_CONTENT, row_with_content(state, was)),
-            Some(Over::Version(seen)) => statement.rows(COLUMNS, rows(&[state])).param("seen", seen),
-            None => statement.rows(COLUMNS, rows(&[state])),
+        let Some(fence) = fence else {
+            return statement
+                .rows(COLUMNS, rows(&[state]))
+                .param("state_id", &state.state_id)
+                .setting("async_insert", "0");
         };
-        match fence {
-            Some(fence) => self.with_lock(statement, &fence.held),
-            None => statement.param("state_id", &state.state_id).setting("async_insert", "0"),
-        }
+        let statement = match fence.over {
+            Over::Version(seen) => statement.rows(COLUMNS, rows(&[state])).param("seen", seen),
+            Over::Content(was) => statement.rows(COLUMNS_WITH_CONTENT, row_with_content(state, was)),
+        };
+        self.with_lock(statement, &fence.held)
     }
 
     /// Stores states as [`Self::set`] stores one. No two of them have one id.
@@ -164,15 +168,9 @@ pub(super) fn selected(selection: &Selection, sql: impl FnOnce(&str) -> String) 
     }
 }
 
-/// The newest version's time.
-const NEWEST: &str = "max(updated_at) AS newest";
-/// That and what it holds, NULL as the empty text, which no part of a state is.
-const NEWEST_CONTENT: &str = "max(updated_at) AS newest, \
-    argMax((ifNull(partial_state, ''), ifNull(completed_state, '')), updated_at) AS content";
-
 /// The columns of the rows that a write brings along. Parameters would be faster, but show in the server's query log.
 const COLUMNS: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String)";
-/// The same with what is replaced.
+/// The same with what is replaced, in the form of [`Tables::held_and_newest`].
 const COLUMNS_WITH_CONTENT: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String), \
     was_partial String, was_completed String";
 
@@ -192,7 +190,10 @@ fn row_with_content(state: &State, was: &State) -> String {
     columns_into(state, &mut row);
     for part in [&was.partial_state, &was.completed_state] {
         row.push('\t');
-        tsv::escape_into(part.as_deref().unwrap_or_default(), &mut row);
+        if let Some(part) = part {
+            row.push('=');
+            tsv::escape_into(part, &mut row);
+        }
     }
     row.push('\n');
     row

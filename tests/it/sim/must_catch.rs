@@ -53,6 +53,13 @@ fn claims_where_the_lowest_id_counts() {
     check(SETTLE, Rules { ordered_claims: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
 }
 
+/// The last holder writes and releases between the look at the state and that at the lock.
+#[test]
+fn claims_that_look_at_the_state_first() {
+    let slow = Scenario { slow: &[200], edges: 0, cuts: &[0], stalls: false, crashes: false, ..TICKET };
+    check(slow, Rules { lock_first: false, ..ALL_RULES }, Kind::LostUpdate, 40_000);
+}
+
 #[test]
 fn ticket_by_the_lowest_id() {
     check(TICKET, Rules { block_order: false, ..ALL_RULES }, Kind::Overlap, 2_000);

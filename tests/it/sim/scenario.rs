@@ -71,6 +71,8 @@ pub(super) struct Rules {
     pub(super) block_order: bool,
     /// A write is carried out only under the lock.
     pub(super) fence: bool,
+    /// Within a write the server looks at the lock first, and then at the state.
+    pub(super) lock_first: bool,
     /// It is so only if it ends before the lock can be stale.
     pub(super) margin: bool,
     /// An update is written only over the version that it was merged with.
@@ -90,6 +92,7 @@ pub(super) const ALL_RULES: Rules = Rules {
     round_trip: true,
     block_order: true,
     fence: true,
+    lock_first: true,
     margin: true,
     compare: true,
     keep: true,

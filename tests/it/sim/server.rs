@@ -81,7 +81,7 @@ impl Kernel {
             }
             Stage::Compare => {
                 let judged = std::mem::replace(&mut self.server.jobs[index].judged, Judged::Nothing);
-                self.server.jobs[index].judged = statement.compare(self, judged);
+                self.server.jobs[index].judged = statement.compare(self, stale, judged);
                 match statement.commits() {
                     true => self.after(commit, Event::Job(index, Stage::Commit)),
                     false => self.run(index, Stage::Commit),

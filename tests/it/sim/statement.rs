@@ -121,6 +121,7 @@ impl Statement {
             }
             Self::Delete(lock_id) => Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id))),
             Self::DeleteStale => Judged::Delete(blocks(locks.rows.iter().filter(|row| !row.live(now, stale)))),
+            Self::Write { .. } if !rules.lock_first => Judged::State(kernel.state),
             Self::Write { lock_id, .. } if !rules.fence || may_write(kernel, lock_id, stale, rules.margin) => {
                 Judged::Fenced(now)
             }
@@ -130,19 +131,17 @@ impl Statement {
         }
     }
 
-    /// The second look, for a write: at the newest version.
-    pub(super) fn compare(&self, kernel: &Kernel, judged: Judged) -> Judged {
+    /// The second look, for a write: at the newest version, or if the rule is broken only now at the lock.
+    pub(super) fn compare(&self, kernel: &Kernel, stale: u64, judged: Judged) -> Judged {
+        let rules = &kernel.scenario.rules;
         match (*self, judged) {
             (Self::Write { over, tokens, .. }, Judged::Fenced(began)) => {
-                let newest = kernel.state;
-                let as_expected = match over {
-                    Over::Version(seen) => newest.updated_at == seen,
-                    Over::Content(was) => newest.tokens == was,
-                };
-                if as_expected || !kernel.scenario.rules.compare {
-                    Judged::Write(Version { updated_at: began.max(newest.updated_at + 1), tokens })
-                } else {
-                    Judged::Nothing
+                replaced(kernel.state, over, tokens, began, rules)
+            }
+            (Self::Write { lock_id, over, tokens }, Judged::State(before)) => {
+                match may_write(kernel, lock_id, stale, rules.margin) {
+                    true => replaced(before, over, tokens, kernel.server_now(), rules),
+                    false => Judged::Nothing,
                 }
             }
             (_, judged) => judged,
@@ -173,6 +172,18 @@ impl Statement {
             (Self::PeerHolder, _) => Answer::Holder(kernel.locks.lowest_final()),
             _ => Answer::Written(false),
         }
+    }
+}
+
+/// The version to write, if the newest one is as expected.
+fn replaced(newest: Version, over: Over, tokens: u64, began: i64, rules: &Rules) -> Judged {
+    let as_expected = match over {
+        Over::Version(seen) => newest.updated_at == seen,
+        Over::Content(was) => newest.tokens == was,
+    };
+    match as_expected || !rules.compare {
+        true => Judged::Write(Version { updated_at: began.max(newest.updated_at + 1), tokens }),
+        false => Judged::Nothing,
     }
 }
 
