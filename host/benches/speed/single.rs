@@ -9,6 +9,8 @@ use crate::sides::{Setup, Sides, Task, resolved};
 use crate::states::{ID, state};
 
 const ROUNDS: usize = 300;
+/// For what takes some milliseconds and is compared within a few hundredths.
+const MANY_ROUNDS: usize = 1_000;
 /// For what takes a second.
 const SLOW_ROUNDS: usize = 3;
 
@@ -19,7 +21,7 @@ pub(crate) fn measure(setup: &Setup, protocol: &str, mut addon: Option<&mut Addo
     sides.native.set(&state(ID, 0)).expect("a state");
     if protocol == "ticket" {
         for task in [GET, SET] {
-            report.add(sides.compare(task.name.to_owned(), ROUNDS, &task, addon.as_deref_mut()));
+            report.add(sides.compare(task.name.to_owned(), MANY_ROUNDS, &task, addon.as_deref_mut()));
         }
     }
     let waits = protocol == "settle";

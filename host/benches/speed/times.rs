@@ -57,8 +57,9 @@ pub(crate) fn in_turns(rounds: usize, sides: &mut [Side]) -> Vec<Times> {
     let mut times = vec![Vec::with_capacity(rounds); sides.len()];
     for round in 0..rounds + warm_up {
         for turn in 0..sides.len() {
-            // Who begins alternates, so that none always finds the caches warm.
-            let side = (turn + round) % sides.len();
+            // Who begins changes, and the direction, so that none always finds what the same other one left in the caches.
+            let turn = if round % 2 == 0 { turn } else { sides.len() - 1 - turn };
+            let side = (turn + round / 2) % sides.len();
             let time = sides[side](round);
             if round >= warm_up {
                 times[side].push(time);
