@@ -6,7 +6,7 @@ use crate::addon::Addon;
 use crate::native::Native;
 use crate::report::Report;
 use crate::sides::{Setup, Sides, Task, resolved};
-use crate::states::{ID, state};
+use crate::states::{ID, OTHER_ID, state};
 
 const ROUNDS: usize = 300;
 /// For what takes some milliseconds and is compared within a few hundredths.
@@ -50,7 +50,8 @@ const SET: Task = Task {
 const UPDATE: Task = Task {
     name: "update",
     component: |runtime, instance, n| runtime.block_on(instance.update(&state(ID, n))).expect("update"),
-    native: |store, n| store.update(&state(ID, n)).expect("update"),
+    // A state of its own: each side knows the state that it wrote last.
+    native: |store, n| store.update(&state(OTHER_ID, n)).expect("update"),
     addon: Some(("update", 1)),
 };
 

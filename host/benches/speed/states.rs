@@ -4,6 +4,8 @@ use meltano_state_host::State;
 
 /// The one that is read and written again and again.
 pub(crate) const ID: &str = "bench:tap-gitlab-to-target-jsonl";
+/// As long.
+pub(crate) const OTHER_ID: &str = "bench:tap-gitlab-to-target-jsonz";
 
 /// One of many ids.
 pub(crate) fn id(n: usize) -> String {
