@@ -69,8 +69,7 @@ pub(crate) fn check_state_id(state_id: &str) -> Result<(), Error> {
 /// The state as it is stored: an empty object is no value.
 pub(crate) fn checked(state: &State) -> Result<State, Error> {
     check_state_id(&state.state_id)?;
-    let length = |part: &Option<String>| part.as_deref().map_or(0, str::len);
-    check_size(&state.state_id, length(&state.partial_state) + length(&state.completed_state))?;
+    check_size(&state.state_id, state.size())?;
     let part = |name: &str, text: &Option<String>| {
         let Some(text) = text else { return Ok(None) };
         match check_object(text) {

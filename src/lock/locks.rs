@@ -73,24 +73,22 @@ impl<'a> Locks<'a> {
         self.acquire_from(Event::Wanted, self.client.ports().clock.now(), state_id, wanted)
     }
 
+    /// Whether [`Self::claim`] does: where the order of insertion decides, as was looked up within the last second.
+    pub(crate) fn may_claim(&self, wanted: &Wanted, now: Duration) -> bool {
+        self.layout.get() == Layout::Ordered && wanted.limits.protocol != LockProtocol::Settle && !self.look_is_due(now)
+    }
+
     /// Inserts a row without a look at others: the lock is held if it is the first one, which a write under it finds out.
     /// If it is not, or if this failed, what happened is where [`Self::acquire_from`] goes on.
-    ///
-    /// None where a look is needed: where the order of insertion does not decide, or was not looked up within the last
-    /// second.
-    pub(crate) fn claim(&self, state_id: &str, wanted: &Wanted) -> Option<Claim> {
-        let decides = self.layout.get() == Layout::Ordered && wanted.limits.protocol != LockProtocol::Settle;
-        if !decides || self.look_is_due(self.client.ports().clock.now()) {
-            return None;
-        }
-        Some(match self.insert(state_id, wanted, Guard::Queue) {
+    pub(crate) fn claim(&self, state_id: &str, wanted: &Wanted) -> Claim {
+        match self.insert(state_id, wanted, Guard::Queue) {
             // Unless the layout just turned out to be another.
             Event::Inserted { lock_id, .. } if self.layout.get() == Layout::Ordered => {
                 let lock = self.lock(state_id, lock_id.clone(), wanted);
                 Claim { event: Event::Claimed { lock_id }, lock: Some(lock) }
             }
             event => Claim { event, lock: None },
-        })
+        }
     }
 
     /// [`Self::acquire`], `started` at a monotonic time, after what has happened since.

@@ -15,6 +15,14 @@ pub struct State {
     pub completed_state: Option<String>,
 }
 
+impl State {
+    /// How many bytes its parts have together.
+    pub(crate) fn size(&self) -> usize {
+        let length = |part: &Option<String>| part.as_deref().map_or(0, str::len);
+        length(&self.partial_state) + length(&self.completed_state)
+    }
+}
+
 /// How many bytes the parts of a state may have together, and those of two states that are merged: the memory that hosts
 /// commonly give a component has room for a few copies of it, and to run out of memory under a lock would leave the lock
 /// behind.

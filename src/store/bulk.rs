@@ -52,6 +52,5 @@ impl Store<'_> {
 }
 
 fn size(state: &State) -> usize {
-    let length = |part: &Option<String>| part.as_deref().map_or(0, str::len);
-    state.state_id.len() + length(&state.partial_state) + length(&state.completed_state)
+    state.state_id.len() + state.size()
 }

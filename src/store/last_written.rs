@@ -17,9 +17,7 @@ impl LastWritten {
     }
 
     pub(super) fn set(&self, state: &State) {
-        let length = |part: &Option<String>| part.as_ref().map_or(0, String::len);
-        let is_small = length(&state.partial_state) + length(&state.completed_state) <= LARGEST;
-        *self.0.borrow_mut() = is_small.then(|| state.clone());
+        *self.0.borrow_mut() = (state.size() <= LARGEST).then(|| state.clone());
     }
 }
 

@@ -55,13 +55,14 @@ impl Store<'_> {
         let mut event = Event::Wanted;
         // A pipeline that writes one state after the other needs to read neither the state nor who else wants the lock: the
         // write succeeds only if the state is as this instance left it and the lock is its own.
-        if let Some((known, next)) = self.foreseen(write)
-            && let Some(claim) = self.locks.claim(&state.state_id, &wanted)
+        if self.locks.may_claim(&wanted, started)
+            && let Some((known, next)) = self.foreseen(write)
         {
+            let claim = self.locks.claim(&state.state_id, &wanted);
             if let Some(lock) = &claim.lock {
-                let written = lock.write(&self.locks, &next, Over::Content(&known));
+                let written = self.write_over(lock, &next, Over::Content(&known));
                 if !matches!(written, Ok(false)) {
-                    return self.and_release(lock, written.map(|_| self.last_written.set(&next)));
+                    return self.and_release(lock, written.map(drop));
                 }
             }
             event = claim.event;
@@ -91,9 +92,8 @@ impl Store<'_> {
     /// as it was.
     fn read_and_write(&self, lock: &Lock, write: Write) -> Result<(), Error> {
         if let Some((known, next)) = self.foreseen(write)
-            && lock.write(&self.locks, &next, Over::Content(&known))?
+            && self.write_over(lock, &next, Over::Content(&known))?
         {
-            self.last_written.set(&next);
             return Ok(());
         }
         let stored = self.newest_row(lock.state_id())?;
@@ -107,6 +107,15 @@ impl Store<'_> {
         Some((known, next))
     }
 
+    /// Writes a state, if the lock is held and what it replaces is there, and remembers it. Says whether it was written.
+    fn write_over(&self, lock: &Lock, next: &State, over: Over) -> Result<bool, Error> {
+        let written = lock.write(&self.locks, next, over)?;
+        if written {
+            self.last_written.set(next);
+        }
+        Ok(written)
+    }
+
     /// Writes over the version that was read, and reads again if nothing was written: then the lock is lost, or somebody who
     /// takes none has written, or a stale row has come back.
     pub(super) fn write_held(&self, lock: &Lock, write: Write, mut stored: Option<Row>) -> Result<(), Error> {
@@ -117,8 +126,7 @@ impl Store<'_> {
                 Some(row) if write.merge => write.over(&record::stored(lock.state_id(), row)?)?,
                 _ => write.state.clone(),
             };
-            if lock.write(&self.locks, &next, Over::Version(&seen))? {
-                self.last_written.set(&next);
+            if self.write_over(lock, &next, Over::Version(&seen))? {
                 return Ok(());
             }
             let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
