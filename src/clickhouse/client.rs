@@ -27,13 +27,25 @@ pub struct Client<'a> {
     tables: Tables,
     /// Cleared when the server does not know the setting `lightweight_delete_mode`.
     patch_deletes: Cell<bool>,
+    /// Cleared when the user may not change a setting of [`FOR_FEW_ROWS`].
+    may_tune: Cell<bool>,
 }
+
+/// What makes the server faster at a statement that touches few rows, by a quarter to a third: no threads to hand them to.
+/// (Reads from remote disks go on ahead in threads of their own.)
+const FOR_FEW_ROWS: &[(&str, &str)] = &[("max_threads", "1"), ("local_filesystem_read_method", "pread")];
 
 impl<'a> Client<'a> {
     /// Connects nowhere yet.
     #[must_use]
     pub fn new(ports: Ports<'a>, settings: &'a Settings) -> Self {
-        Self { ports, settings, tables: Tables::new(settings), patch_deletes: Cell::new(true) }
+        Self {
+            ports,
+            settings,
+            tables: Tables::new(settings),
+            patch_deletes: Cell::new(true),
+            may_tune: Cell::new(true),
+        }
     }
 
     /// The tables.
@@ -85,10 +97,16 @@ impl<'a> Client<'a> {
         let mut may_have_arrived = false;
         let mut times_lost = 0;
         let mut earlier = None;
+        let mut tuning = if statement.few_rows && self.may_tune.get() { FOR_FEW_ROWS } else { &[] };
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
-            let failure = match self.attempt(statement, &query_id, left) {
+            let failure = match self.attempt(statement, tuning, &query_id, left) {
                 Ok(answer) => return Ok(answer),
+                Err(failure) if !tuning.is_empty() && forbids_settings(&failure.error) => {
+                    self.may_tune.set(false);
+                    tuning = &[];
+                    continue;
+                }
                 Err(failure) => failure,
             };
             may_have_arrived |= failure.may_have_arrived;
@@ -115,8 +133,14 @@ impl<'a> Client<'a> {
         }
     }
 
-    fn attempt(&self, statement: &Statement, query_id: &str, left: Duration) -> Result<Answer, Failure> {
-        let request = request::build(statement, self.settings, query_id);
+    fn attempt(
+        &self,
+        statement: &Statement,
+        tuning: &[(&str, &str)],
+        query_id: &str,
+        left: Duration,
+    ) -> Result<Answer, Failure> {
+        let request = request::build(statement, tuning, self.settings, query_id);
         let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
         let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
             error: explain::transport(&error, self.settings),
@@ -280,4 +304,8 @@ impl Stage {
 
 fn is_missing(error: &Error) -> bool {
     matches!(error.code(), Some(code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE))
+}
+
+fn forbids_settings(error: &Error) -> bool {
+    matches!(error.code(), Some(code::SETTING_CONSTRAINT_VIOLATION | code::READONLY))
 }

@@ -30,6 +30,8 @@ pub struct Statement {
     pub settings: Vec<(&'static str, String)>,
     /// What decides whether it may be repeated.
     pub effect: Effect,
+    /// Whether it touches only the rows of one state or lock, and a user who may write carries it out.
+    pub few_rows: bool,
 }
 
 /// Rows that travel with a statement.
@@ -44,7 +46,7 @@ pub struct Rows {
 impl Statement {
     /// A statement without parameters and rows.
     pub(crate) fn new(effect: Effect, sql: impl Into<String>) -> Self {
-        Self { sql: sql.into(), params: Vec::new(), rows: None, settings: Vec::new(), effect }
+        Self { sql: sql.into(), params: Vec::new(), rows: None, settings: Vec::new(), effect, few_rows: false }
     }
 
     /// Adds the value of a parameter.
@@ -61,6 +63,13 @@ impl Statement {
         self
     }
 
+    /// Says that it touches few rows.
+    #[must_use]
+    pub(crate) fn few_rows(mut self) -> Self {
+        self.few_rows = true;
+        self
+    }
+
     /// Gives the statement its rows.
     #[must_use]
     pub(crate) fn rows(mut self, structure: &'static str, data: String) -> Self {
@@ -73,9 +82,9 @@ impl Statement {
 /// 8 KiB. What has no body is one packet, and fewer calls into the host.
 const LONGEST_IN_URL: usize = 4096;
 
-/// The request for `statement`. `query_id` must be drawn at random after the statement's values, so that it cannot occur in
+/// The request for `statement`, with the settings of `tuning` besides its own. `query_id` must be drawn at random after the statement's values, so that it cannot occur in
 /// them: it is the boundary of a multipart body too.
-pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str) -> Request {
+pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &Settings, query_id: &str) -> Request {
     let params: Vec<(String, String)> = statement
         .params
         .iter()
@@ -92,7 +101,7 @@ pub(crate) fn build(statement: &Statement, settings: &Settings, query_id: &str) 
     // The answer begins when the statement has ended, so that its status is the statement's own.
     query.append_pair("wait_end_of_query", "1");
     query.append_pair("query_id", query_id);
-    query.extend_pairs(&statement.settings);
+    query.extend_pairs(tuning).extend_pairs(&statement.settings);
     if let Some(rows) = &statement.rows {
         query.append_pair("rows_format", "TabSeparated");
         query.append_pair("rows_structure", rows.structure);

@@ -243,6 +243,25 @@ fn deletes_do_without_patch_parts_where_the_server_does_not_know_them() {
 }
 
 #[test]
+fn statements_do_without_settings_that_the_user_may_not_change() {
+    for forbidden in [code::SETTING_CONSTRAINT_VIOLATION, code::READONLY] {
+        let statement = Statement::new(Effect::Once, "INSERT INTO t VALUES (1)").few_rows();
+        let (_, requests) = play(vec![ok(""), exception(forbidden), ok(""), ok("")], |client| {
+            for _ in 0..3 {
+                client.run(&statement).unwrap();
+            }
+        });
+        let tuned: Vec<_> = requests.iter().map(|(r, _)| r.path_and_query.contains("max_threads")).collect();
+        assert_eq!(tuned, [true, true, false, false]);
+    }
+    // What is forbidden may be another setting.
+    let statement = Statement::new(Effect::Once, "INSERT INTO t VALUES (1)").few_rows();
+    let exceptions = vec![exception(code::SETTING_CONSTRAINT_VIOLATION), exception(code::SETTING_CONSTRAINT_VIOLATION)];
+    let (result, _) = play(exceptions, |client| client.run(&statement));
+    assert_eq!(result.unwrap_err().code(), Some(code::SETTING_CONSTRAINT_VIOLATION));
+}
+
+#[test]
 fn where_no_table_exists_nothing_is_read_and_nothing_is_deleted() {
     for code in [code::UNKNOWN_TABLE, code::UNKNOWN_DATABASE] {
         let (answer, _) =

@@ -53,7 +53,7 @@ impl Lock {
     pub(crate) fn write(&self, locks: &Locks, state: &State, over: Over) -> Result<bool, Error> {
         let client = locks.client();
         let fence = Fence { held: self.held(), over };
-        written(client.run_creating(&client.tables().set(state, Some(&fence)))?.written_rows)
+        written(client.run_creating(&client.tables().set_fenced(state, &fence))?.written_rows)
     }
 
     fn held(&self) -> Held<'_> {

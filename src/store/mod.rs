@@ -88,7 +88,7 @@ impl<'a> Store<'a> {
     /// [`ErrorKind::InvalidState`] if a part is no JSON object; otherwise as the server reports them.
     pub fn set(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
-        self.client().run_creating(&self.client().tables().set(&state, None)).map(drop)
+        self.client().run_creating(&self.client().tables().set(&state)).map(drop)
     }
 
     /// Removes a state. It is no error if there is none.

@@ -365,8 +365,9 @@ fn of_a_union_the_server_looks_at_the_first_table_first() {
             // The condition on the first table takes two seconds, within which the second table gets a row.
             let union = scope.spawn(|| {
                 sandbox.sql(&format!(
-                    "SELECT max(a) FROM (SELECT a FROM {{}}.first WHERE (SELECT sum(sleepEachRow(0.5)) = 0 FROM numbers(4) \
-                     SETTINGS max_block_size = 1) UNION ALL SELECT a FROM {{}}.{table}) SETTINGS enable_analyzer = {analyzer}"
+                    "SELECT max(a) FROM (SELECT 0 AS a FROM {{}}.first WHERE (SELECT sum(sleepEachRow(0.5)) = 0 FROM numbers(4) \
+                     SETTINGS max_block_size = 1) HAVING count() = 1 UNION ALL SELECT a FROM {{}}.{table}) \
+                     SETTINGS enable_analyzer = {analyzer}"
                 ))
             });
             std::thread::sleep(Duration::from_millis(1000));

@@ -26,6 +26,7 @@ mod network;
 mod old_server;
 mod peers;
 mod privileges;
+mod profiles;
 mod rng;
 mod sandbox;
 mod secrets;

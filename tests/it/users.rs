@@ -10,6 +10,8 @@ pub(crate) struct User {
     readonly: u8,
     /// Settings of its profile besides, each with its value.
     settings: &'static [(&'static str, &'static str)],
+    /// Settings that it may not change.
+    fixed: &'static [&'static str],
     grants: &'static [&'static str],
 }
 
@@ -20,21 +22,24 @@ pub(crate) const MINIMAL: &[&str] =
 /// Needed where the server is configured with `table_engines_require_grant`.
 const ENGINE: &str = "TABLE ENGINE ON ReplacingMergeTree";
 
-pub(crate) const LIMITED: User = User { name: "limited", readonly: 0, settings: &[], grants: MINIMAL };
-pub(crate) const READER: User = User { name: "reader", readonly: 1, settings: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const LIMITED: User = User { name: "limited", readonly: 0, settings: &[], fixed: &[], grants: MINIMAL };
+pub(crate) const READER: User =
+    User { name: "reader", readonly: 1, settings: &[], fixed: &[], grants: &["SELECT ON {}.state"] };
 pub(crate) const READER_WITH_SETTINGS: User =
-    User { name: "reader2", readonly: 2, settings: &[], grants: &["SELECT ON {}.state"] };
-pub(crate) const STRANGER: User = User { name: "stranger", readonly: 0, settings: &[], grants: &[] };
+    User { name: "reader2", readonly: 2, settings: &[], fixed: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const STRANGER: User = User { name: "stranger", readonly: 0, settings: &[], fixed: &[], grants: &[] };
 pub(crate) const CREATOR: User = User {
     name: "creator",
     readonly: 0,
     settings: &[],
+    fixed: &[],
     grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE ON {}.*", ENGINE],
 };
 pub(crate) const SECRETIVE: User = User {
     name: "secretive",
     readonly: 0,
     settings: &[],
+    fixed: &[],
     grants: &["SELECT, INSERT, ALTER DELETE, CREATE TABLE, CREATE DATABASE ON {}.*", ENGINE],
 };
 
@@ -44,35 +49,59 @@ pub(crate) const HISTORY: &str =
 /// And for who looks into it.
 pub(crate) const HISTORY_READER: &str = "SELECT ON {}.state_history";
 
-pub(crate) const HISTORIAN: User =
-    User { name: "historian", readonly: 0, settings: &[], grants: &[HISTORY, ENGINE, "TABLE ENGINE ON MergeTree"] };
-pub(crate) const REMEMBERER: User =
-    User { name: "rememberer", readonly: 0, settings: &[], grants: &[MINIMAL[0], MINIMAL[1], HISTORY_READER] };
+pub(crate) const HISTORIAN: User = User {
+    name: "historian",
+    readonly: 0,
+    settings: &[],
+    fixed: &[],
+    grants: &[HISTORY, ENGINE, "TABLE ENGINE ON MergeTree"],
+};
+pub(crate) const REMEMBERER: User = User {
+    name: "rememberer",
+    readonly: 0,
+    settings: &[],
+    fixed: &[],
+    grants: &[MINIMAL[0], MINIMAL[1], HISTORY_READER],
+};
 /// Knows nothing of a history that is kept.
-pub(crate) const UNAWARE: User = User { name: "unaware", readonly: 0, settings: &[], grants: MINIMAL };
+pub(crate) const UNAWARE: User = User { name: "unaware", readonly: 0, settings: &[], fixed: &[], grants: MINIMAL };
 
 /// For the checks of connections, each with something that is not as it should be.
-pub(crate) const CHECKED: User = User { name: "checked", readonly: 0, settings: &[], grants: MINIMAL };
+pub(crate) const CHECKED: User = User { name: "checked", readonly: 0, settings: &[], fixed: &[], grants: MINIMAL };
 pub(crate) const CHECKED_READER: User =
-    User { name: "checked_reader", readonly: 1, settings: &[], grants: &["SELECT ON {}.state"] };
-pub(crate) const CHECKED_STRANGER: User = User { name: "checked_stranger", readonly: 0, settings: &[], grants: &[] };
+    User { name: "checked_reader", readonly: 1, settings: &[], fixed: &[], grants: &["SELECT ON {}.state"] };
+pub(crate) const CHECKED_STRANGER: User =
+    User { name: "checked_stranger", readonly: 0, settings: &[], fixed: &[], grants: &[] };
 pub(crate) const WITHOUT_DELETE: User = User {
     name: "without_delete",
     readonly: 0,
     settings: &[],
+    fixed: &[],
     grants: &["SELECT, INSERT ON {}.state", "SELECT, INSERT, ALTER DELETE ON {}.state_lock"],
 };
 pub(crate) const HINDERED: User = User {
     name: "hindered",
     readonly: 0,
     settings: &[("enable_lightweight_delete", "0"), ("lightweight_deletes_sync", "0")],
+    fixed: &[],
     grants: MINIMAL,
 };
 
 pub(crate) const CACHED: User =
-    User { name: "cached", readonly: 0, settings: &[("use_query_cache", "1")], grants: MINIMAL };
+    User { name: "cached", readonly: 0, settings: &[("use_query_cache", "1")], fixed: &[], grants: MINIMAL };
 
-const ALL: [User; 15] = [
+/// Runs statements as servers before 24.3 did.
+pub(crate) const CLASSIC: User =
+    User { name: "classic", readonly: 0, settings: &[("enable_analyzer", "0")], fixed: &[], grants: MINIMAL };
+pub(crate) const TIED: User = User {
+    name: "tied",
+    readonly: 0,
+    settings: &[("max_threads", "4")],
+    fixed: &["max_threads", "local_filesystem_read_method"],
+    grants: MINIMAL,
+};
+
+const ALL: [User; 17] = [
     LIMITED,
     READER,
     READER_WITH_SETTINGS,
@@ -88,6 +117,8 @@ const ALL: [User; 15] = [
     HISTORIAN,
     REMEMBERER,
     UNAWARE,
+    CLASSIC,
+    TIED,
 ];
 
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.
@@ -131,8 +162,9 @@ pub(crate) fn xml() -> String {
         .collect();
     let profile = |user: &User| {
         let settings: String = user.profile().iter().map(|(name, value)| format!("<{name}>{value}</{name}>")).collect();
+        let fixed: String = user.fixed.iter().map(|name| format!("<{name}><readonly/></{name}>")).collect();
         let name = user.schema();
-        format!("<{name}>{settings}</{name}>")
+        format!("<{name}>{settings}<constraints>{fixed}</constraints></{name}>")
     };
     let profiles: String = ALL.iter().map(profile).collect();
     format!("<clickhouse><profiles>{profiles}</profiles><users>{users}</users></clickhouse>")
@@ -142,8 +174,9 @@ pub(crate) fn xml() -> String {
 pub(crate) fn create(server: &Server) {
     for user in &ALL {
         let name = user.schema();
-        let settings: Vec<_> = user.profile().iter().map(|(name, value)| format!("{name} = {value}")).collect();
-        let settings = settings.join(", ");
+        let settings = user.profile().into_iter().map(|(name, value)| format!("{name} = {value}"));
+        let fixed = user.fixed.iter().map(|name| format!("{name} READONLY"));
+        let settings = settings.chain(fixed).collect::<Vec<_>>().join(", ");
         server.sql(&format!("CREATE USER {name} IDENTIFIED BY '{PASSWORD}' SETTINGS {settings}"));
         for grant in user.grants() {
             server.sql(&grant);

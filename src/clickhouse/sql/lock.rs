@@ -29,14 +29,6 @@ impl Layout {
         }
     }
 
-    /// The lowest value of that kind.
-    const fn first_place(self) -> &'static str {
-        match self {
-            Self::Unknown | Self::Ordered => "toUInt64(0)",
-            Self::Plain | Self::Named => "''",
-        }
-    }
-
     const fn has_our_columns(self) -> bool {
         !matches!(self, Self::Plain)
     }
@@ -121,7 +113,8 @@ impl Tables {
             .param("state_id", state_id)
             .param("lock_id", lock_id)
             .param("stale_ms", stale.as_millis().to_string())
-            .setting("async_insert", "0");
+            .setting("async_insert", "0")
+            .few_rows();
         if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
     }
 
@@ -152,7 +145,8 @@ impl Tables {
         });
         let statement = Statement::new(Effect::Read, format!("{state_row}{rows}{table_row} FORMAT TabSeparated"))
             .param("state_id", state_id)
-            .param("stale_ms", stale.as_millis().to_string());
+            .param("stale_ms", stale.as_millis().to_string())
+            .few_rows();
         let (database, table) = &self.lock_place;
         match look {
             Look::Rows => statement,
@@ -185,42 +179,28 @@ impl Tables {
         )
     }
 
-    /// That a lock's row is the one that counts, and so fresh that a statement which begins now has ended before anybody
-    /// may take the lock for abandoned. The server finds it out once, before it carries out the rest of the statement.
-    fn held(&self, layout: Layout) -> String {
-        let lock = &self.lock;
-        let (order, live) = (layout.order(), layout.live());
-        format!(
-            "(SELECT argMin(lock_id, {order}) = {{lock_id:String}} AND maxIf(locked_at, lock_id = {{lock_id:String}}) \
-             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}}) \
-             FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
-        )
+    /// A row of these columns if a lock's row is the one that counts, and so fresh that a statement which begins now has
+    /// ended before anybody may take the lock for abandoned; otherwise none.
+    fn held(&self, layout: Layout, columns: &str) -> String {
+        self.held_among(layout, columns, &format!(" AND {}", layout.live()))
     }
 
-    /// The same as `held`, beside the time of the newest version as `newest` and what it holds as `partial` and `completed`:
-    /// empty if it is NULL, else after an `=`.
-    ///
-    /// The lock rows come first, because the server looks at the tables of a union in their order. Looked at the other way
-    /// round, the state could be that from before the last holder's write, and the lock free since.
-    pub(super) fn held_and_newest(&self, layout: Layout) -> String {
-        let (lock, state) = (&self.lock, &self.state);
-        let (order, first) = (layout.order(), layout.first_place());
-        // Where rows are in order, those before one's own were stale when the lock was taken, and were deleted then. Not to
-        // ask saves 0.5 ms. If one is there all the same, nothing is written.
-        let live = match layout {
-            Layout::Unknown | Layout::Ordered => String::new(),
-            Layout::Plain | Layout::Named => format!(" AND {}", layout.live()),
-        };
+    /// The same for a write.
+    pub(super) fn held_to_write(&self, layout: Layout, columns: &str) -> String {
+        match layout {
+            // Rows before one's own were stale when the lock was taken, and were deleted then. Not to ask saves 0.5 ms. If
+            // one is there all the same, nothing is written.
+            Layout::Unknown | Layout::Ordered => self.held_among(layout, columns, ""),
+            Layout::Plain | Layout::Named => self.held(layout, columns),
+        }
+    }
+
+    fn held_among(&self, layout: Layout, columns: &str, live: &str) -> String {
+        let (lock, order) = (&self.lock, layout.order());
         format!(
-            "SELECT max(updated) AS newest, max(part) AS partial, max(whole) AS completed, \
-             argMinIf(lock, place, lock != '') = {{lock_id:String}} AND maxIf(locked, lock = {{lock_id:String}}) \
-             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}}) AS held \
-             FROM (SELECT lock_id AS lock, {order} AS place, locked_at AS locked, \
-             toDateTime64(0, 3) AS updated, '' AS part, '' AS whole \
-             FROM {lock} WHERE state_id = {{state_id:String}}{live} \
-             UNION ALL SELECT '' AS lock, {first} AS place, toDateTime(0) AS locked, updated_at AS updated, \
-             ifNull(concat('=', partial_state), '') AS part, ifNull(concat('=', completed_state), '') AS whole \
-             FROM {state} FINAL WHERE state_id = {{state_id:String}})"
+            "SELECT {columns} FROM {lock} WHERE state_id = {{state_id:String}}{live} \
+             HAVING argMin(lock_id, {order}) = {{lock_id:String}} AND maxIf(locked_at, lock_id = {{lock_id:String}}) \
+             > now64(3) - toIntervalMillisecond({{fresh_ms:UInt32}})"
         )
     }
 
@@ -234,6 +214,7 @@ impl Tables {
             .param("fresh_ms", fresh.as_millis().to_string())
             .setting("async_insert", "0")
             .setting("max_execution_time", self.write_limit.as_secs().to_string())
+            .few_rows()
     }
 
     /// Makes a lock's row as fresh as new, if it still counts, and keeps its place in the order.
@@ -246,12 +227,12 @@ impl Tables {
             ),
             false => ("state_id, lock_id", "state_id, lock_id"),
         };
-        let is_held = self.held(held.layout);
+        let is_held = self.held(held.layout, "1");
         let statement = Statement::new(
             Effect::Idempotent,
             format!(
                 "INSERT INTO {lock} ({columns}) SELECT {values} FROM {lock} \
-                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND {is_held} \
+                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND EXISTS ({is_held}) \
                  GROUP BY state_id, lock_id"
             ),
         );
@@ -268,6 +249,7 @@ impl Tables {
         )
         .param("state_id", state_id)
         .param("stale_ms", stale.as_millis().to_string())
+        .few_rows()
     }
 
     /// Removes one lock.
@@ -279,6 +261,7 @@ impl Tables {
         )
         .param("state_id", state_id)
         .param("lock_id", lock_id)
+        .few_rows()
     }
 }
 

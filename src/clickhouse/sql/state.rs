@@ -1,7 +1,7 @@
 //! Statements on the state table.
 
 use super::Tables;
-use super::lock::{Held, StateRead};
+use super::lock::{Held, Layout, StateRead};
 use super::page::{Order, Window};
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::tsv;
@@ -65,37 +65,68 @@ impl Tables {
         }
     }
 
-    /// Stores a state so that it is newer than every stored version of its id, whatever the clocks say. With a fence it
-    /// writes no row unless the fence holds.
-    pub(crate) fn set(&self, state: &State, fence: Option<&Fence>) -> Statement {
+    /// Stores a state so that it is newer than every stored version of its id, whatever the clocks say.
+    pub(crate) fn set(&self, state: &State) -> Statement {
         let table = &self.state;
-        let (seen, condition) = match fence {
-            None => (format!("SELECT max(updated_at) AS newest FROM {table} WHERE state_id = {{state_id:String}}"), ""),
-            Some(Fence { held, over: Over::Version(_) }) => {
-                (self.held_and_newest(held.layout), " WHERE held AND toUnixTimestamp64Milli(newest) = {seen:Int64}")
-            }
-            Some(Fence { held, over: Over::Content(_) }) => (
-                self.held_and_newest(held.layout),
-                " WHERE held AND partial = was_partial AND completed = was_completed",
-            ),
+        self.insert_over(
+            &format!("SELECT max(updated_at) AS newest FROM {table} WHERE state_id = {{state_id:String}}"),
+            "",
+        )
+        .rows(COLUMNS, rows(&[state]))
+        .param("state_id", &state.state_id)
+        .setting("async_insert", "0")
+    }
+
+    /// Stores a state in the same way if the fence holds; otherwise it writes no row.
+    pub(crate) fn set_fenced(&self, state: &State, fence: &Fence) -> Statement {
+        let Fence { held, over } = fence;
+        let statement = match over {
+            Over::Version(seen) => self
+                .insert_over(
+                    &self.newest_if_held(held.layout, "", "", ""),
+                    " WHERE toUnixTimestamp64Milli(newest) = {seen:Int64}",
+                )
+                .rows(COLUMNS, rows(&[state]))
+                .param("seen", *seen),
+            Over::Content(was) => self
+                .insert_over(
+                    &self.newest_if_held(
+                        held.layout,
+                        ", max(part) AS partial, max(whole) AS completed",
+                        ", '' AS part, '' AS whole",
+                        ", ifNull(concat('=', partial_state), '') AS part, ifNull(concat('=', completed_state), '') AS whole",
+                    ),
+                    // For an equality the server would build a hash table, which takes 1.5 ms.
+                    " WHERE NOT (partial != was_partial OR completed != was_completed)",
+                )
+                .rows(COLUMNS_WITH_CONTENT, row_with_content(state, was)),
         };
+        self.with_lock(statement, held)
+    }
+
+    /// A statement that inserts `rows` as a version that follows the `newest` one of a state.
+    fn insert_over(&self, newest: &str, condition: &str) -> Statement {
+        let table = &self.state;
         let sql = format!(
             "INSERT INTO {table} (state_id, partial_state, completed_state, updated_at) \
              SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \
-             FROM rows CROSS JOIN ({seen}) AS seen{condition}"
+             FROM rows CROSS JOIN ({newest}) AS seen{condition}"
         );
-        let statement = Statement::new(Effect::Idempotent, sql);
-        let Some(fence) = fence else {
-            return statement
-                .rows(COLUMNS, rows(&[state]))
-                .param("state_id", &state.state_id)
-                .setting("async_insert", "0");
-        };
-        let statement = match fence.over {
-            Over::Version(seen) => statement.rows(COLUMNS, rows(&[state])).param("seen", seen),
-            Over::Content(was) => statement.rows(COLUMNS_WITH_CONTENT, row_with_content(state, was)),
-        };
-        self.with_lock(statement, &fence.held)
+        Statement::new(Effect::Idempotent, sql).few_rows()
+    }
+
+    /// One row if a lock is held, otherwise none: the time of the newest version, and the given columns, which are made of
+    /// others of the lock table's part and the state table's.
+    ///
+    /// The lock comes first, because the server looks at the tables of a union in their order. Looked at the other way
+    /// round, the state could be that from before the last holder's write, and the lock free since.
+    fn newest_if_held(&self, layout: Layout, columns: &str, of_lock: &str, of_state: &str) -> String {
+        let table = &self.state;
+        let held = self.held_to_write(layout, &format!("1 AS held, toDateTime64(0, 3) AS updated{of_lock}"));
+        format!(
+            "SELECT max(updated) AS newest{columns} FROM ({held} UNION ALL SELECT 0 AS held, updated_at AS updated{of_state} \
+             FROM {table} FINAL WHERE state_id = {{state_id:String}}) HAVING max(held) = 1"
+        )
     }
 
     /// Stores states as [`Self::set`] stores one. No two of them have one id.
@@ -117,7 +148,7 @@ impl Tables {
         let table = &self.state;
         let bound = newest.map_or("", |_| UP_TO_NEWEST);
         let sql = format!("DELETE FROM {table} WHERE state_id = {{state_id:String}}{bound}");
-        let statement = Statement::new(Effect::Idempotent, sql).param("state_id", state_id);
+        let statement = Statement::new(Effect::Idempotent, sql).param("state_id", state_id).few_rows();
         match newest {
             Some(newest) => statement.param("newest", newest),
             None => statement,
@@ -170,7 +201,7 @@ pub(super) fn selected(selection: &Selection, sql: impl FnOnce(&str) -> String) 
 
 /// The columns of the rows that a write brings along. Parameters would be faster, but show in the server's query log.
 const COLUMNS: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String)";
-/// The same with what is replaced, in the form of [`Tables::held_and_newest`].
+/// The same with what is replaced.
 const COLUMNS_WITH_CONTENT: &str = "state_id String, partial_state Nullable(String), completed_state Nullable(String), \
     was_partial String, was_completed String";
 
@@ -184,7 +215,7 @@ fn rows(states: &[&State]) -> String {
     rows
 }
 
-/// A state and what it replaces as a row.
+/// A state and the parts of what it replaces as a row: empty if they are NULL, else after an `=`.
 fn row_with_content(state: &State, was: &State) -> String {
     let mut row = String::new();
     columns_into(state, &mut row);
