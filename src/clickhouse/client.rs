@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use uuid::Builder;
 
+use crate::clickhouse::failure::{Failure, Stage};
 use crate::clickhouse::{
     Answer, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
 };
@@ -92,7 +93,7 @@ impl<'a> Client<'a> {
         let start = self.ports.clock.now();
         let mut pause = FIRST_PAUSE;
         // The same for all attempts: the server then refuses one while it still carries out another.
-        let query_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
+        let random_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut times_lost = 0;
@@ -100,7 +101,7 @@ impl<'a> Client<'a> {
         let mut tuning = if statement.few_rows && self.may_tune.get() { FOR_FEW_ROWS } else { &[] };
         loop {
             let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
-            let failure = match self.attempt(statement, tuning, &query_id, left) {
+            let failure = match self.attempt(statement, tuning, &random_id, left) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) if !tuning.is_empty() && forbids_settings(&failure.error) => {
                     self.may_tune.set(false);
@@ -137,10 +138,10 @@ impl<'a> Client<'a> {
         &self,
         statement: &Statement,
         tuning: &[(&str, &str)],
-        query_id: &str,
+        random_id: &str,
         left: Duration,
     ) -> Result<Answer, Failure> {
-        let request = request::build(statement, tuning, self.settings, query_id);
+        let request = request::build(statement, tuning, self.settings, random_id);
         let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
         let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
             error: explain::transport(&error, self.settings),
@@ -150,7 +151,7 @@ impl<'a> Client<'a> {
             stage: Stage::of(error.kind),
         })?;
         let status = response.status;
-        response::decode(response, query_id).map_err(|error| Failure {
+        response::decode(response, statement.query_id.as_deref().unwrap_or(random_id)).map_err(|error| Failure {
             // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
             may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
             passing: error.kind == ErrorKind::Unreachable
@@ -253,52 +254,6 @@ impl<'a> Client<'a> {
     pub(crate) fn jittered(&self, pause: Duration) -> Duration {
         let [low, ..] = self.ports.random.random().to_le_bytes();
         pause * (256 + u32::from(low)) / 512
-    }
-}
-
-/// A failed attempt.
-pub(crate) struct Failure {
-    pub(crate) error: Error,
-    /// How far it came.
-    pub(crate) stage: Stage,
-    /// Whether trying again may help.
-    passing: bool,
-    /// Whether the connection was lost.
-    lost: bool,
-    /// Whether the server may have carried the statement out.
-    may_have_arrived: bool,
-}
-
-/// What a complete answer tells is wrong, or what is wrong with it.
-impl From<Error> for Failure {
-    fn from(error: Error) -> Self {
-        Self { error, stage: Stage::Answer, passing: false, lost: false, may_have_arrived: false }
-    }
-}
-
-/// How far a request came before it failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// The name was not resolved, or no connection stood.
-    Connection,
-    /// The connection stood, a TLS session did not.
-    Tls,
-    /// All stood; the answer did not come, or is the failure.
-    Answer,
-}
-
-impl Stage {
-    const fn of(kind: TransportErrorKind) -> Self {
-        match kind {
-            TransportErrorKind::NameNotFound | TransportErrorKind::NotConnected | TransportErrorKind::Denied => {
-                Self::Connection
-            }
-            TransportErrorKind::Tls => Self::Tls,
-            TransportErrorKind::TimedOut
-            | TransportErrorKind::Lost
-            | TransportErrorKind::BadAnswer
-            | TransportErrorKind::TooLarge => Self::Answer,
-        }
     }
 }
 

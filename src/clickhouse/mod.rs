@@ -3,6 +3,7 @@
 mod client;
 pub mod code;
 mod explain;
+mod failure;
 mod history;
 mod request;
 mod response;
@@ -15,8 +16,8 @@ mod upgrade;
 pub(crate) mod version;
 
 pub use client::Client;
-pub(crate) use client::Stage;
 pub(crate) use explain::OUTCOME_UNKNOWN;
+pub(crate) use failure::Stage;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::{incomplete, text};

@@ -32,6 +32,8 @@ pub struct Statement {
     pub effect: Effect,
     /// Whether it touches only the rows of one state or lock, and a user who may write carries it out.
     pub few_rows: bool,
+    /// Its query id, if that is not drawn at random. The server carries out one statement of an id at a time.
+    pub query_id: Option<String>,
 }
 
 /// Rows that travel with a statement.
@@ -46,7 +48,15 @@ pub struct Rows {
 impl Statement {
     /// A statement without parameters and rows.
     pub(crate) fn new(effect: Effect, sql: impl Into<String>) -> Self {
-        Self { sql: sql.into(), params: Vec::new(), rows: None, settings: Vec::new(), effect, few_rows: false }
+        Self {
+            sql: sql.into(),
+            params: Vec::new(),
+            rows: None,
+            settings: Vec::new(),
+            effect,
+            few_rows: false,
+            query_id: None,
+        }
     }
 
     /// Adds the value of a parameter.
@@ -70,6 +80,13 @@ impl Statement {
         self
     }
 
+    /// Has it carried out after every other statement of this query id.
+    #[must_use]
+    pub(crate) fn query_id(mut self, query_id: &str) -> Self {
+        self.query_id = Some(query_id.to_owned());
+        self
+    }
+
     /// Gives the statement its rows.
     #[must_use]
     pub(crate) fn rows(mut self, structure: &'static str, data: String) -> Self {
@@ -82,9 +99,9 @@ impl Statement {
 /// 8 KiB. What has no body is one packet, and fewer calls into the host.
 const LONGEST_IN_URL: usize = 4096;
 
-/// The request for `statement`, with the settings of `tuning` besides its own. `query_id` must be drawn at random after the statement's values, so that it cannot occur in
+/// The request for `statement`, with the settings of `tuning` besides its own. `random_id` must be drawn at random after the statement's values, so that it cannot occur in
 /// them: it is the boundary of a multipart body too.
-pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &Settings, query_id: &str) -> Request {
+pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &Settings, random_id: &str) -> Request {
     let params: Vec<(String, String)> = statement
         .params
         .iter()
@@ -100,7 +117,7 @@ pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &S
     let mut query = form_urlencoded::Serializer::for_suffix(String::from("/?"), 2);
     // The answer begins when the statement has ended, so that its status is the statement's own.
     query.append_pair("wait_end_of_query", "1");
-    query.append_pair("query_id", query_id);
+    query.append_pair("query_id", statement.query_id.as_deref().unwrap_or(random_id));
     query.extend_pairs(tuning).extend_pairs(&statement.settings);
     if let Some(rows) = &statement.rows {
         query.append_pair("rows_format", "TabSeparated");
@@ -118,7 +135,7 @@ pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &S
         let parts = params.iter().map(|(name, value)| (format!("name=\"{name}\""), value.as_str())).chain(
             statement.rows.iter().map(|rows| ("name=\"rows\"; filename=\"rows\"".to_owned(), rows.data.as_str())),
         );
-        (format!("multipart/form-data; boundary={query_id}"), form_data(parts, query_id))
+        (format!("multipart/form-data; boundary={random_id}"), form_data(parts, random_id))
     } else {
         let mut body = String::new();
         if path_and_query.len() > LONGEST_IN_URL {

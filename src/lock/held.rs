@@ -1,10 +1,12 @@
 //! A lock that is held.
 
+use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Fence, Held, Layout, Over};
+use crate::clickhouse::{Fence, Held, Layout, Over, Statement};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Locks;
+use crate::lock::table::lacks_column;
 use crate::state::State;
 
 /// A lock that is held until [`Lock::release`], or until it is stale and another takes it.
@@ -14,6 +16,8 @@ pub struct Lock {
     pub(super) lock_id: String,
     pub(super) stale: Duration,
     pub(super) layout: Layout,
+    /// Whether a renewal failed, which the server may still carry out.
+    pub(super) is_uncertain: Cell<bool>,
 }
 
 impl Lock {
@@ -38,11 +42,13 @@ impl Lock {
     /// # Errors
     /// [`ErrorKind::LockLost`] if it is no longer held; otherwise as the server reports them.
     pub fn renew(&self, locks: &Locks) -> Result<(), Error> {
-        let client = locks.client();
-        let statement = client.tables().renew(&self.held());
-        match written(client.run(&statement)?.written_rows)? {
-            true => Ok(()),
-            false => Err(self.lost()),
+        match self.carry_out(locks, &locks.client().tables().renew(&self.held())) {
+            Ok(true) => Ok(()),
+            Ok(false) => Err(self.lost()),
+            Err(error) => {
+                self.is_uncertain.set(true);
+                Err(error)
+            }
         }
     }
 
@@ -51,9 +57,17 @@ impl Lock {
     /// # Errors
     /// As the server reports them.
     pub(crate) fn write(&self, locks: &Locks, state: &State, over: Over) -> Result<bool, Error> {
-        let client = locks.client();
         let fence = Fence { held: self.held(), over };
-        written(client.run_creating(&client.tables().set_fenced(state, &fence))?.written_rows)
+        self.carry_out(locks, &locks.client().tables().set_fenced(state, &fence))
+    }
+
+    /// Carries out a statement that writes a row if the lock is held, and says whether it did.
+    fn carry_out(&self, locks: &Locks, statement: &Statement) -> Result<bool, Error> {
+        match locks.client().run_creating(statement) {
+            // The table was replaced since, and the lock is gone with it.
+            Err(error) if self.layout != Layout::Plain && lacks_column(&error) => Ok(false),
+            answer => written(answer?.written_rows),
+        }
     }
 
     fn held(&self) -> Held<'_> {
@@ -65,7 +79,7 @@ impl Lock {
     /// # Errors
     /// As the server reports them. The lock then lasts until it is stale.
     pub fn release(&self, locks: &Locks) -> Result<(), Error> {
-        locks.delete(&locks.client().tables().delete_lock(&self.state_id, &self.lock_id))
+        locks.table().delete_own(&self.state_id, &self.lock_id, self.is_uncertain.get())
     }
 
     /// The error that says that this lock is still there and too old to write under.

@@ -9,6 +9,7 @@ mod locks;
 pub mod machine;
 mod reading;
 mod refusal;
+mod table;
 
 pub use acquire::Acquire;
 pub use held::Lock;

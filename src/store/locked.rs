@@ -129,12 +129,12 @@ impl Store<'_> {
             if self.write_over(lock, &next, Over::Version(&seen))? {
                 return Ok(());
             }
-            let reading = self.locks.read(lock.state_id(), lock.stale(), write.reads())?;
+            let reading = self.locks.table().read(lock.state_id(), lock.stale(), write.reads())?;
             if reading.holder().is_none_or(|row| row.lock_id != lock.lock_id()) {
                 return Err(lock.lost());
             }
             if reading.any_stale() {
-                self.locks.delete_stale(lock.state_id(), lock.stale())?;
+                self.locks.table().delete_stale(lock.state_id(), lock.stale())?;
             } else if version(reading.state.as_ref())? == seen {
                 // A stale row may have gone meanwhile. What stands in the way twice is the lock's age.
                 unexplained += 1;
@@ -188,7 +188,7 @@ impl Store<'_> {
     /// # Errors
     /// As the server reports them.
     pub fn holders(&self, pattern: Option<&str>) -> Result<Vec<Holder>, Error> {
-        self.locks.holders(&glob::translate(pattern.unwrap_or_default()))
+        self.locks.table().holders(&glob::translate(pattern.unwrap_or_default()))
     }
 
     /// Removes a lock, whoever holds it, and says whether it was there.
@@ -197,7 +197,7 @@ impl Store<'_> {
     /// As the server reports them.
     pub fn force_release(&self, state_id: &str, lock_id: &str) -> Result<bool, Error> {
         check_state_id(state_id)?;
-        self.locks.force_release(state_id, lock_id)
+        self.locks.table().force_release(state_id, lock_id)
     }
 
     /// Takes a lock, does something under it, and gives it up.

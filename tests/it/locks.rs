@@ -480,6 +480,25 @@ async fn a_lock_taken_away_before_the_write_is_noticed_and_nothing_is_written() 
 }
 
 #[tokio::test]
+async fn a_lock_whose_table_was_replaced_is_lost() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    let before = state("a", Some("{\"x\":1}"), None);
+    store.update_locked(&lock, &before).await.unwrap();
+    make_plain(&sandbox);
+    let update = state("a", Some("{\"x\":2}"), None);
+    assert_eq!(component_error(store.update_locked(&lock, &update).await).kind, ErrorKind::LockLost);
+    assert_eq!(component_error(store.set_locked(&lock, &update).await).kind, ErrorKind::LockLost);
+    assert_eq!(component_error(store.renew(&lock).await).kind, ErrorKind::LockLost);
+    assert_eq!(store.get("a").await.unwrap(), Some(before));
+    let lock = store.acquire("a", &Acquire::default()).await.unwrap();
+    store.update_locked(&lock, &update).await.unwrap();
+    store.release(lock).await.unwrap();
+    assert_eq!(sandbox.lock_rows(), "");
+}
+
+#[tokio::test]
 async fn an_uncertain_insert_of_a_lock_is_taken_back() {
     let sandbox = Sandbox::new();
     sandbox.instance().await.init().await.unwrap();
@@ -490,6 +509,34 @@ async fn an_uncertain_insert_of_a_lock_is_taken_back() {
     assert!(error.message.contains("nothing was written"), "{error}");
     assert_eq!(sandbox.lock_rows(), "");
     assert_eq!(store.get("a").await.unwrap(), None);
+}
+
+/// The server may still be inserting a row when the connection is given up.
+#[tokio::test]
+async fn a_lock_row_that_comes_late_is_taken_back() {
+    for renews in [false, true] {
+        let sandbox = Sandbox::new();
+        let hasty = [
+            ("state_backend.clickhouse.lock_stale_seconds", "5"),
+            ("state_backend.clickhouse.request_timeout_seconds", "1.2"),
+        ];
+        let mut store = instance(&sandbox.uri(), &hasty).await;
+        store.init().await.unwrap();
+        let lock = if renews { Some(store.acquire("a", &Acquire::default()).await.unwrap()) } else { None };
+        sandbox.sql("ALTER TABLE {}.state_lock ADD COLUMN slow UInt8 MATERIALIZED sleepEachRow(1.5)");
+        if let Some(lock) = lock {
+            assert_eq!(component_error(store.renew(&lock).await).kind, ErrorKind::OutcomeUnknown);
+            store.release(lock).await.unwrap();
+        } else {
+            let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
+            assert_eq!(error.kind, ErrorKind::Unreachable);
+            assert!(error.message.contains("nothing was written"), "{error}");
+        }
+        tokio::time::sleep(Duration::from_millis(1500)).await;
+        assert_eq!(sandbox.lock_rows(), "");
+        let parts = "SELECT sum(rows) FROM system.parts WHERE database = '{}' AND table = 'state_lock' AND level = 0";
+        assert_eq!(sandbox.sql(parts), if renews { "2\n" } else { "1\n" }, "it has come");
+    }
 }
 
 #[tokio::test]

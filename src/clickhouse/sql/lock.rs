@@ -1,46 +1,9 @@
-//! Statements on the lock table.
+//! Statements that change the lock table, and what a write under a lock asks of it.
 
 use std::time::Duration;
 
-use super::Tables;
-use super::state::selected;
+use super::{Layout, Tables};
 use crate::clickhouse::request::{Effect, Statement};
-use crate::glob::Selection;
-
-/// What a lock table can tell of its rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Layout {
-    /// Not looked at yet. Statements treat it as `Ordered`, and the first read tells whether it is.
-    Unknown,
-    /// The add-on's columns: the lowest lock id counts.
-    Plain,
-    /// Our columns, but block numbers that do not follow visibility, as on replicated engines: the lowest lock id counts.
-    Named,
-    /// Our columns on one server: the row that was inserted first counts.
-    Ordered,
-}
-
-impl Layout {
-    /// What orders the rows: the one with the lowest value counts.
-    fn order(self) -> &'static str {
-        match self {
-            Self::Unknown | Self::Ordered => "if(ticket = 0, _block_number, ticket)",
-            Self::Plain | Self::Named => "lock_id",
-        }
-    }
-
-    const fn has_our_columns(self) -> bool {
-        !matches!(self, Self::Plain)
-    }
-
-    /// Whether a row counts: each of ours says itself how long it does, so that all agree.
-    const fn live(self) -> &'static str {
-        match self {
-            Self::Plain => "locked_at > now64(3) - toIntervalMillisecond({stale_ms:UInt32})",
-            _ => "locked_at > now64(3) - toIntervalMillisecond(stale_ms)",
-        }
-    }
-}
 
 /// A lock that the caller believes to hold.
 #[derive(Clone, Copy, Debug)]
@@ -61,30 +24,8 @@ pub(crate) enum Guard {
     Queue,
 }
 
-/// What to look at besides lock rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Look {
-    /// Nothing.
-    Rows,
-    /// Whether the layout is as assumed.
-    Table,
-    /// That, and whether the table was mutated lately, which takes a privilege on `system.mutations` on some servers.
-    Mutations,
-}
-
-/// What to read of a state with its lock rows.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum StateRead {
-    /// Nothing.
-    Nothing,
-    /// When it was written.
-    Version,
-    /// All of it.
-    Whole,
-}
-
 impl Tables {
-    /// Inserts a lock row; with [`Guard::Alone`] unless the state id has a live one.
+    /// Inserts a lock row; with [`Guard::Alone`] unless the state id has a live one. Its query id is the lock's.
     pub(crate) fn insert_candidate(
         &self,
         state_id: &str,
@@ -114,69 +55,9 @@ impl Tables {
             .param("lock_id", lock_id)
             .param("stale_ms", stale.as_millis().to_string())
             .setting("async_insert", "0")
-            .few_rows();
+            .few_rows()
+            .query_id(lock_id);
         if layout.has_our_columns() { statement.param("owner", owner) } else { statement }
-    }
-
-    /// All lock rows of a state id, as rows of kind 0; its newest version, if asked for, as a row of kind 1; and if asked for
-    /// what else matters of the lock table, as a row of kind 2. Without FINAL, which on an old layout would show one of
-    /// several rivals.
-    pub(crate) fn lock_rows(
-        &self,
-        state_id: &str,
-        stale: Duration,
-        layout: Layout,
-        state: StateRead,
-        look: Look,
-    ) -> Statement {
-        let state_row = self.state_row(state);
-        let rows = self.lock_columns(layout, "state_id = {state_id:String}");
-        let confirmed = if layout.has_our_columns() { ORDERED } else { STILL_PLAIN };
-        let mutated = match look {
-            Look::Rows => None,
-            Look::Table => Some("'0'"),
-            Look::Mutations => Some(MUTATED),
-        };
-        let table_row = mutated.map_or_else(String::new, |mutated| {
-            format!(
-                " UNION ALL SELECT 2 AS kind, '' AS id, '' AS a, '' AS b, '' AS c, '' AS d, \
-                 ({confirmed}) AS e, ({mutated}) AS f"
-            )
-        });
-        let statement = Statement::new(Effect::Read, format!("{state_row}{rows}{table_row} FORMAT TabSeparated"))
-            .param("state_id", state_id)
-            .param("stale_ms", stale.as_millis().to_string())
-            .few_rows();
-        let (database, table) = &self.lock_place;
-        match look {
-            Look::Rows => statement,
-            _ => statement.param("database", database).param("table", table),
-        }
-    }
-
-    /// The lock rows of the selected state ids, in the same form.
-    pub(crate) fn all_lock_rows(&self, selection: &Selection, stale: Duration, layout: Layout) -> Statement {
-        selected(selection, |condition| {
-            let rows = self.lock_columns(layout, condition);
-            format!("SELECT * FROM ({rows}) ORDER BY id, a FORMAT TabSeparated")
-        })
-        .param("stale_ms", stale.as_millis().to_string())
-    }
-
-    fn lock_columns(&self, layout: Layout, condition: &str) -> String {
-        let lock = &self.lock;
-        let (owner, order, stale) = match layout {
-            Layout::Plain => ("''", "'0'".to_owned(), "{stale_ms:UInt32}"),
-            Layout::Named => ("owner", "'0'".to_owned(), "stale_ms"),
-            Layout::Unknown | Layout::Ordered => ("owner", format!("toString({})", layout.order()), "stale_ms"),
-        };
-        let live = layout.live();
-        format!(
-            "SELECT 0 AS kind, state_id AS id, lock_id AS a, {owner} AS b, toString(toUnixTimestamp(locked_at)) AS c, \
-             concat(toString(toUnixTimestamp(now()) - toUnixTimestamp(locked_at)), if({live}, '', ' stale')) AS d, \
-             {order} AS e, toString({stale}) AS f \
-             FROM {lock} WHERE {condition}"
-        )
     }
 
     /// A row of these columns if a lock's row is the one that counts, and so fresh that a statement which begins now has
@@ -217,7 +98,7 @@ impl Tables {
             .few_rows()
     }
 
-    /// Makes a lock's row as fresh as new, if it still counts, and keeps its place in the order.
+    /// Makes a lock's row as fresh as new, if it still counts, and keeps its place in the order. Its query id is the lock's.
     pub(crate) fn renew(&self, held: &Held) -> Statement {
         let lock = &self.lock;
         let (columns, values) = match held.layout.has_our_columns() {
@@ -236,7 +117,7 @@ impl Tables {
                  GROUP BY state_id, lock_id"
             ),
         );
-        self.with_lock(statement, held)
+        self.with_lock(statement, held).query_id(held.lock_id)
     }
 
     /// Removes the stale lock rows of a state id.
@@ -263,19 +144,11 @@ impl Tables {
         .param("lock_id", lock_id)
         .few_rows()
     }
+
+    /// Removes one lock after the statement that inserts its row, or renews it, which may still be carried out though the
+    /// connection is lost: it has the same query id, and the server carries out one statement of an id at a time.
+    pub(crate) fn delete_uncertain_lock(&self, state_id: &str, lock_id: &str) -> Statement {
+        // Not for every lock: the server takes a moment to forget a statement that it has answered.
+        self.delete_lock(state_id, lock_id).query_id(lock_id)
+    }
 }
-
-/// Block numbers are given and parts made visible in one step only on a table of one server, and they survive merges
-/// only where they are stored.
-const ORDERED: &str = "SELECT toString(engine = 'ReplacingMergeTree' \
-    AND create_table_query LIKE '%enable_block_number_column = 1%') \
-    FROM system.tables WHERE database = {database:String} AND name = {table:String}";
-
-/// Another process may have upgraded the table since.
-const STILL_PLAIN: &str = "SELECT toString(count() = 0) FROM system.columns \
-    WHERE database = {database:String} AND table = {table:String} AND name = 'ticket'";
-
-/// Whether somebody mutates the table, or has within the last ten minutes.
-const MUTATED: &str = "SELECT toString(count() > 0) FROM system.mutations \
-    WHERE database = {database:String} AND table = {table:String} \
-    AND (NOT is_done OR create_time > now() - 600)";

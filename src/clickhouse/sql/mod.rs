@@ -3,14 +3,18 @@
 //! No result begins its lines with free text: see `exception_in_body` in `response.rs`.
 
 mod history;
+mod layout;
 mod lock;
+mod lock_rows;
 mod page;
 mod state;
 
 use std::time::Duration;
 
-pub(crate) use lock::{Guard, Held, Look};
-pub use lock::{Layout, StateRead};
+pub use layout::Layout;
+pub(crate) use lock::{Guard, Held};
+pub(crate) use lock_rows::Look;
+pub use lock_rows::StateRead;
 pub(crate) use page::Window;
 pub(crate) use state::{Fence, Over};
 

@@ -1,8 +1,7 @@
 //! Statements on the state table.
 
-use super::Tables;
-use super::lock::{Held, Layout, StateRead};
 use super::page::{Order, Window};
+use super::{Held, Layout, Tables};
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::tsv;
 use crate::glob::Selection;
@@ -170,20 +169,6 @@ impl Tables {
         let table = &self.state;
         Statement::new(Effect::Idempotent, format!("DELETE FROM {table} WHERE true{UP_TO_NEWEST}"))
             .param("newest", newest)
-    }
-
-    /// The newest version of a state as a row beside lock rows, up to the keyword that joins them.
-    pub(super) fn state_row(&self, state: StateRead) -> String {
-        let parts = match state {
-            StateRead::Nothing => return String::new(),
-            StateRead::Version => "NULL AS b, NULL AS c",
-            StateRead::Whole => "partial_state AS b, completed_state AS c",
-        };
-        let table = &self.state;
-        format!(
-            "SELECT * FROM (SELECT 1 AS kind, '' AS id, toString(toUnixTimestamp64Milli(updated_at)) AS a, {parts}, \
-             '' AS d, '' AS e, '' AS f FROM {table} FINAL WHERE state_id = {{state_id:String}} LIMIT 1) UNION ALL "
-        )
     }
 }
 

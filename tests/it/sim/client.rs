@@ -103,7 +103,9 @@ impl Client {
             },
             Task::Releasing(mut request) => match request.handle(kernel, wake) {
                 Some(outcome) => {
-                    if let (Statement::Delete(id), Outcome::Answered(_)) = (request.statement, outcome) {
+                    if let (Statement::Delete(id) | Statement::DeleteAfter(id), Outcome::Answered(_)) =
+                        (request.statement, outcome)
+                    {
                         self.removed(id);
                     }
                     self.next_call(kernel);
@@ -177,10 +179,12 @@ impl Client {
     }
 
     fn drive(&mut self, kernel: &mut Kernel, mut machine: Machine, event: Event) {
+        let is_uncertain = matches!(event, Event::InsertUncertain { .. });
         let statement = match machine.next(millis(kernel.now), event) {
             Action::Insert => Statement::Candidate(self.new_lock_id(kernel)),
             Action::Read => Statement::Rows,
             Action::DeleteStale => Statement::DeleteStale,
+            Action::DeleteOwn(id) if is_uncertain => Statement::DeleteAfter(parsed(&id)),
             Action::DeleteOwn(id) => Statement::Delete(parsed(&id)),
             Action::Sleep(duration) => return self.sleep(kernel, machine, whole(duration)),
             Action::Retry(duration) => {
@@ -228,7 +232,7 @@ impl Client {
                 self.read = state;
                 Event::Read(Reading::new(rows, kernel.scenario.layout == Layout::Ordered))
             }
-            (Statement::Delete(id), Outcome::Answered(_)) => {
+            (Statement::Delete(id) | Statement::DeleteAfter(id), Outcome::Answered(_)) => {
                 self.removed(id);
                 Event::Deleted
             }

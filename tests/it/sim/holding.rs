@@ -21,6 +21,8 @@ pub(super) struct Hold {
     read: Option<Version>,
     /// The tokens of the update that is being written.
     writing: u64,
+    /// Whether a renewal failed, which the server may still carry out.
+    is_uncertain: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -57,7 +59,16 @@ impl Hold {
     pub(super) fn new(kernel: &mut Kernel, client: &Client, lock_id: u128, read: Version) -> Self {
         let actor = client.actor;
         let steps = kernel.rng.below(4);
-        let mut hold = Self { actor, lock_id, steps, task: Task::Pausing, request: None, read: Some(read), writing: 0 };
+        let mut hold = Self {
+            actor,
+            lock_id,
+            steps,
+            task: Task::Pausing,
+            request: None,
+            read: Some(read),
+            writing: 0,
+            is_uncertain: false,
+        };
         hold.pause(kernel, client);
         hold
     }
@@ -131,7 +142,11 @@ impl Hold {
 
     fn release(&mut self, kernel: &mut Kernel, client: &Client) {
         kernel.monitor.ended(self.actor);
-        self.send(kernel, client, Task::Releasing, Statement::Delete(self.lock_id));
+        let statement = match self.is_uncertain {
+            true => Statement::DeleteAfter(self.lock_id),
+            false => Statement::Delete(self.lock_id),
+        };
+        self.send(kernel, client, Task::Releasing, statement);
     }
 
     fn ended(&mut self, kernel: &mut Kernel, client: &mut Client, outcome: Outcome) -> bool {
@@ -183,7 +198,10 @@ impl Hold {
             }
             // Lost: it has to be given up. A failed renewal may be tried again.
             (Task::Renewing, Outcome::Answered(_)) => self.release(kernel, client),
-            (Task::Renewing, _) => self.pause(kernel, client),
+            (Task::Renewing, _) => {
+                self.is_uncertain = true;
+                self.pause(kernel, client);
+            }
             (Task::Writing { .. } | Task::WritingAgain { .. }, Outcome::Unknown) if kernel.scenario.rules.keep => {
                 return true;
             }

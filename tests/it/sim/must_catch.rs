@@ -15,6 +15,7 @@ fn check(scenario: Scenario, rules: Rules, kind: Kind, schedules: u64) {
         Kind::PeerOverlap => &[Kind::PeerOverlap],
         Kind::LateWrite => &[Kind::LateWrite],
         Kind::LostUpdate => &[Kind::LostUpdate],
+        Kind::LeftBehind => &[Kind::LeftBehind],
         other => panic!("{other:?} is not looked for"),
     };
     check_caught(Scenario { rules, claims, ..scenario }, kind, schedules);
@@ -91,6 +92,11 @@ fn a_lock_released_after_a_write_of_unknown_outcome() {
 #[test]
 fn a_write_repeated_while_it_is_carried_out() {
     check(CUT, Rules { one_at_a_time: false, ..ALL_RULES }, Kind::LateWrite, 10_000);
+}
+
+#[test]
+fn a_row_removed_while_it_is_added() {
+    check(CUT, Rules { in_turn: false, ..ALL_RULES }, Kind::LeftBehind, 10_000);
 }
 
 #[test]

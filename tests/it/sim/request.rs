@@ -7,7 +7,7 @@ use super::statement::{Answer, Statement};
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Request {
     actor: usize,
-    query: u64,
+    query: u128,
     pub(super) statement: Statement,
     stale: u64,
     pub(super) began: u64,
@@ -29,8 +29,8 @@ impl Request {
     pub(super) fn send(kernel: &mut Kernel, actor: usize, statement: Statement, stale: u64) -> Self {
         kernel.note(|| format!("{actor} sends {statement:x?}"));
         let began = kernel.now;
-        let mut request =
-            Self { actor, query: kernel.new_query(), statement, stale, began, pause: 100, may_have_arrived: false };
+        let query = statement.query_id(&kernel.scenario.rules).unwrap_or_else(|| kernel.new_query());
+        let mut request = Self { actor, query, statement, stale, began, pause: 100, may_have_arrived: false };
         request.attempt(kernel);
         request
     }

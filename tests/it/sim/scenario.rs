@@ -82,6 +82,8 @@ pub(super) struct Rules {
     pub(super) keep: bool,
     /// The server refuses to repeat a statement while it is still being carried out, as it does if both have one query id.
     pub(super) one_at_a_time: bool,
+    /// A row that may still be added is removed under the query id of the statement that adds it.
+    pub(super) in_turn: bool,
     /// A renewal has the margin and the time limit of a write.
     pub(super) renewal_margin: bool,
 }
@@ -97,6 +99,7 @@ pub(super) const ALL_RULES: Rules = Rules {
     compare: true,
     keep: true,
     one_at_a_time: true,
+    in_turn: true,
     renewal_margin: true,
 };
 

@@ -16,7 +16,7 @@ struct Job {
     actor: usize,
     step: u32,
     /// The same for all repetitions.
-    query: u64,
+    query: u128,
     statement: Statement,
     stale: u64,
     /// The rest of the way, drawn beforehand.
@@ -31,16 +31,16 @@ struct Job {
 #[derive(Default)]
 pub(super) struct Server {
     jobs: Vec<Job>,
-    queries: u64,
+    queries: u128,
     /// The queries that are being carried out.
-    running: Vec<u64>,
+    running: Vec<u128>,
     /// Fenced statements between judging and commit.
     fenced: usize,
 }
 
 impl Kernel {
     /// Sends a statement, whose four ways take the given times: to the server, between its looks, to its commit, back.
-    pub(super) fn send(&mut self, actor: usize, query: u64, statement: Statement, stale: u64, ways: [u64; 4]) {
+    pub(super) fn send(&mut self, actor: usize, query: u128, statement: Statement, stale: u64, ways: [u64; 4]) {
         let [there, compare, commit, back] = ways;
         let step = self.steps[actor];
         let (judged, answer) = (Judged::Nothing, None);
@@ -48,7 +48,7 @@ impl Kernel {
         self.after(there, Event::Job(self.server.jobs.len() - 1, Stage::Judge));
     }
 
-    pub(super) fn new_query(&mut self) -> u64 {
+    pub(super) fn new_query(&mut self) -> u128 {
         self.server.queries += 1;
         self.server.queries
     }
@@ -59,7 +59,7 @@ impl Kernel {
 
     /// Carries the next stage of a statement out.
     pub(super) fn run(&mut self, index: usize, stage: Stage) {
-        let Job { actor, statement, stale, compare, commit, .. } = self.server.jobs[index];
+        let Job { actor, step, statement, stale, compare, commit, .. } = self.server.jobs[index];
         match stage {
             Stage::Judge => {
                 let query = self.server.jobs[index].query;
@@ -67,6 +67,12 @@ impl Kernel {
                     return self.answer(index, Answer::Busy);
                 }
                 self.server.running.push(query);
+                // One that arrives when its sender has given it up may come after the removal of what it adds.
+                if let Statement::Candidate(lock_id) | Statement::Claim(lock_id) | Statement::Renew(lock_id) = statement
+                    && self.steps[actor] != step
+                {
+                    self.monitor.excuse(lock_id);
+                }
                 let judged = statement.judge(self, stale);
                 self.note(|| format!("server: {statement:x?} of {actor}: {judged:x?}"));
                 if let Some(lock_id) = statement.held(self, stale) {
@@ -92,7 +98,7 @@ impl Kernel {
     }
 
     fn commit(&mut self, index: usize) {
-        let Job { actor, step, query, statement, stale, compare, commit, .. } = self.server.jobs[index];
+        let Job { actor, query, statement, stale, compare, commit, .. } = self.server.jobs[index];
         let limited = statement.is_limited(&self.scenario.rules);
         self.server.fenced -= usize::from(limited);
         if let Some(place) = self.server.running.iter().position(|running| *running == query) {
@@ -103,14 +109,6 @@ impl Kernel {
             true => Answer::Aborted,
             false => statement.commit(self, actor, stale, judged),
         };
-        if let (
-            Statement::Candidate(lock_id) | Statement::Claim(lock_id) | Statement::Renew(lock_id),
-            Answer::Written(true),
-        ) = (statement, &answer)
-            && self.steps[actor] != step
-        {
-            self.monitor.excuse(lock_id);
-        }
         self.answer(index, answer);
         if statement.commits() && self.rng.chance(self.weather.merge) {
             let delay = self.delay(actor);

@@ -19,6 +19,8 @@ pub(super) enum Statement {
     /// The newest version of the state.
     State,
     Delete(u128),
+    /// The same after every statement that adds such a row, if one is still carried out.
+    DeleteAfter(u128),
     DeleteStale,
     Renew(u128),
     /// Writes if the lock is held and fresh, and if what it replaces is there.
@@ -99,6 +101,15 @@ impl Statement {
         !matches!(self, Self::Candidate(_) | Self::Claim(_))
     }
 
+    /// The query id, if it is the lock's: the server carries out one statement of an id at a time.
+    pub(super) fn query_id(&self, rules: &Rules) -> Option<u128> {
+        match *self {
+            Self::Candidate(lock_id) | Self::Claim(lock_id) | Self::Renew(lock_id) => Some(lock_id),
+            Self::DeleteAfter(lock_id) if rules.in_turn => Some(lock_id),
+            _ => None,
+        }
+    }
+
     /// The lock under which a write is carried out, if it is held.
     pub(super) fn held(&self, kernel: &Kernel, stale: u64) -> Option<u128> {
         match *self {
@@ -119,7 +130,9 @@ impl Statement {
             Self::Renew(lock_id) if is_held(kernel, lock_id, stale, rules.renewal_margin) => {
                 locks.renewed(lock_id, now, stale).map_or(Judged::Nothing, Judged::Insert)
             }
-            Self::Delete(lock_id) => Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id))),
+            Self::Delete(lock_id) | Self::DeleteAfter(lock_id) => {
+                Judged::Delete(blocks(locks.rows.iter().filter(|row| row.lock_id == lock_id)))
+            }
             Self::DeleteStale => Judged::Delete(blocks(locks.rows.iter().filter(|row| !row.live(now, stale)))),
             Self::Write { .. } if !rules.lock_first => Judged::State(kernel.state),
             Self::Write { lock_id, .. } if !rules.fence || may_write(kernel, lock_id, stale, rules.margin) => {
