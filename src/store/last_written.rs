@@ -1,6 +1,6 @@
 //! What an instance remembers of its own writes, so that an update need not read.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 
 use crate::state::State;
 
@@ -9,15 +9,33 @@ const LARGEST: usize = 64 << 10;
 
 /// The state that was written last under a lock. It may be stored no longer.
 #[derive(Default)]
-pub(super) struct LastWritten(RefCell<Option<State>>);
+pub(super) struct LastWritten {
+    state: RefCell<Option<State>>,
+    is_shared: Cell<bool>,
+}
 
 impl LastWritten {
     pub(super) fn get(&self, state_id: &str) -> Option<State> {
-        self.0.borrow().as_ref().filter(|state| state.state_id == state_id).cloned()
+        self.state.borrow().as_ref().filter(|state| state.state_id == state_id).cloned()
     }
 
     pub(super) fn set(&self, state: &State) {
-        *self.0.borrow_mut() = (state.size() <= LARGEST).then(|| state.clone());
+        if self.get(&state.state_id).is_none() {
+            self.is_shared.set(false);
+        }
+        *self.state.borrow_mut() = (state.size() <= LARGEST).then(|| state.clone());
+    }
+
+    /// Notes what was found stored.
+    pub(super) fn compare(&self, stored: &State) {
+        if let Some(written) = self.get(&stored.state_id) {
+            self.is_shared.set(written != *stored);
+        }
+    }
+
+    /// Whether another had written the state when it was last read. Then it is as well to read it again.
+    pub(super) fn is_shared(&self) -> bool {
+        self.is_shared.get()
     }
 }
 
@@ -41,5 +59,29 @@ mod tests {
         assert_eq!(last.get("a"), None);
         last.set(&state("b", LARGEST + 1));
         assert_eq!(last.get("b"), None);
+    }
+
+    #[test]
+    fn a_state_that_another_has_written_is_shared_until_it_is_found_as_it_was_left() {
+        let state = |partial: &str| State {
+            state_id: "a".to_owned(),
+            partial_state: Some(partial.to_owned()),
+            completed_state: None,
+        };
+        let last = LastWritten::default();
+        last.compare(&state("theirs"));
+        assert!(!last.is_shared(), "nothing was written here");
+        last.set(&state("ours"));
+        last.compare(&state("theirs"));
+        assert!(last.is_shared());
+        last.set(&state("ours, after theirs"));
+        assert!(last.is_shared(), "the other may go on");
+        last.compare(&state("ours, after theirs"));
+        assert!(!last.is_shared());
+        last.compare(&State { state_id: "b".to_owned(), ..state("theirs") });
+        assert!(!last.is_shared());
+        last.compare(&state("theirs"));
+        last.set(&State { state_id: "b".to_owned(), ..state("ours") });
+        assert!(!last.is_shared(), "that was another state");
     }
 }

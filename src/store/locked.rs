@@ -55,7 +55,8 @@ impl Store<'_> {
         let mut event = Event::Wanted;
         // A pipeline that writes one state after the other needs to read neither the state nor who else wants the lock: the
         // write succeeds only if the state is as this instance left it and the lock is its own.
-        if self.locks.may_claim(&wanted, started)
+        if !self.last_written.is_shared()
+            && self.locks.may_claim(&wanted, started)
             && let Some((known, next)) = self.foreseen(write)
         {
             let claim = self.locks.claim(&state.state_id, &wanted);
@@ -123,7 +124,11 @@ impl Store<'_> {
         for _ in 0..WRITE_ATTEMPTS {
             let seen = version(stored.as_ref())?;
             let next = match stored {
-                Some(row) if write.merge => write.over(&record::stored(lock.state_id(), row)?)?,
+                Some(row) if write.merge => {
+                    let stored = record::stored(lock.state_id(), row)?;
+                    self.last_written.compare(&stored);
+                    write.over(&stored)?
+                }
                 _ => write.state.clone(),
             };
             if self.write_over(lock, &next, Over::Version(&seen))? {

@@ -511,6 +511,36 @@ async fn an_uncertain_insert_of_a_lock_is_taken_back() {
     assert_eq!(store.get("a").await.unwrap(), None);
 }
 
+#[tokio::test]
+async fn instances_that_write_one_state_in_turns_soon_read_it_again() {
+    let sandbox = Sandbox::new();
+    let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();
+    let counted = Arc::new(faults());
+    let plugin = Plugin::builder().settings(settings).transport(Arc::clone(&counted)).cache(cache()).build().unwrap();
+    let mut stores = [plugin.instance().await.unwrap(), plugin.instance().await.unwrap()];
+    stores[0].init().await.unwrap();
+    for attempt in 0..10 {
+        let state_id = attempt.to_string();
+        let start = Instant::now();
+        let mut requests = Vec::new();
+        for (turn, who) in [0, 1, 0, 1, 0, 1, 0, 0, 0].into_iter().enumerate() {
+            let before = counted.requests();
+            stores[who].update(&state(&state_id, Some(&format!("{{\"{turn}\":1}}")), None)).await.unwrap();
+            requests.push(counted.requests() - before);
+        }
+        let all: String = (0..9).map(|turn| format!(",\"{turn}\":1")).collect();
+        let all = format!("{{{}}}", all.trim_start_matches(','));
+        assert_eq!(stores[1].get(&state_id).await.unwrap(), Some(state(&state_id, Some(&all), None)));
+        // After a second the lock table is looked at again.
+        if start.elapsed() < Duration::from_secs(1) {
+            // Each expects to be alone once. That it is again, a read shows.
+            assert_eq!(requests, [4, 4, 5, 5, 4, 4, 4, 4, 3]);
+            return;
+        }
+    }
+    panic!("too slow");
+}
+
 /// The server may still be inserting a row when the connection is given up.
 #[tokio::test]
 async fn a_lock_row_that_comes_late_is_taken_back() {
