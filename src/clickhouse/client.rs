@@ -26,7 +26,7 @@ pub struct Client<'a> {
     ports: Ports<'a>,
     settings: &'a Settings,
     tables: Tables,
-    /// Cleared when the server does not know the setting `lightweight_delete_mode`.
+    /// Cleared when the server does not know the setting `lightweight_delete_mode`, or the user may not change it.
     patch_deletes: Cell<bool>,
     /// Cleared when the user may not change a setting of [`FOR_FEW_ROWS`].
     may_tune: Cell<bool>,
@@ -219,7 +219,9 @@ impl<'a> Client<'a> {
         if self.patch_deletes.get() {
             let patch = statement.clone().setting("lightweight_delete_mode", "lightweight_update");
             match self.run_if_exists(&patch) {
-                Err(error) if error.code() == Some(code::UNKNOWN_SETTING) => self.patch_deletes.set(false),
+                Err(error) if error.code() == Some(code::UNKNOWN_SETTING) || forbids_settings(&error) => {
+                    self.patch_deletes.set(false);
+                }
                 other => return other.map(drop),
             }
         }

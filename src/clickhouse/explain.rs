@@ -74,8 +74,10 @@ fn grant_hint(text: &str) -> String {
     let user = user.map_or("the user", |(user, _)| user);
     let grant = text.split_once("have the grant ").and_then(|(_, rest)| rest.split_once(". ("));
     match grant {
-        Some((grant, _)) => format!("ask an administrator for GRANT {grant} TO {user}"),
-        None => "ask an administrator for the privilege".to_owned(),
+        Some((grant, _)) => {
+            format!("ask an administrator for GRANT {grant} TO {user}; meltano-state check lists all that is missing")
+        }
+        None => "ask an administrator for the privilege that meltano-state check names".to_owned(),
     }
 }
 

@@ -99,8 +99,8 @@ impl Statement {
 /// 8 KiB. What has no body is one packet, and fewer calls into the host.
 const LONGEST_IN_URL: usize = 4096;
 
-/// The request for `statement`, with the settings of `tuning` besides its own. `random_id` must be drawn at random after the statement's values, so that it cannot occur in
-/// them: it is the boundary of a multipart body too.
+/// The request for `statement`, with the settings of `tuning` besides its own. `random_id` must be drawn at random after the
+/// statement's values, so that it cannot occur in them: it is the boundary of a multipart body too.
 pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &Settings, random_id: &str) -> Request {
     let params: Vec<(String, String)> = statement
         .params

@@ -232,14 +232,17 @@ fn what_is_short_stands_in_the_url_and_what_is_long_in_the_body() {
 }
 
 #[test]
-fn deletes_do_without_patch_parts_where_the_server_does_not_know_them() {
+fn deletes_do_without_patch_parts_where_they_cannot_be_asked_for() {
     let delete = || Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true");
-    let (_, requests) = play(vec![exception(code::UNKNOWN_SETTING), ok(""), ok("")], |client| {
-        client.delete_by_patch(&delete()).unwrap();
-        client.delete_by_patch(&delete()).unwrap();
-    });
-    let modes: Vec<_> = requests.iter().map(|(r, _)| r.path_and_query.contains("lightweight_delete_mode")).collect();
-    assert_eq!(modes, [true, false, false]);
+    for refused in [code::UNKNOWN_SETTING, code::SETTING_CONSTRAINT_VIOLATION] {
+        let (_, requests) = play(vec![exception(refused), ok(""), ok("")], |client| {
+            client.delete_by_patch(&delete()).unwrap();
+            client.delete_by_patch(&delete()).unwrap();
+        });
+        let modes: Vec<_> =
+            requests.iter().map(|(r, _)| r.path_and_query.contains("lightweight_delete_mode")).collect();
+        assert_eq!(modes, [true, false, false]);
+    }
 }
 
 #[test]

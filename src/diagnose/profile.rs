@@ -6,7 +6,7 @@ use crate::error::Error;
 
 /// A setting, the value that interferes (any other does not, unless it begins with `!`: then only that one does not),
 /// and what it does.
-const INTERFERING: [(&str, &str, &str, Status); 11] = [
+const INTERFERING: [(&str, &str, &str, Status); 13] = [
     ("readonly", "!0", "only get and list work", Status::Failed),
     ("enable_lightweight_delete", "0", "no state and no lock can be removed", Status::Failed),
     ("lightweight_deletes_sync", "0", "a state may still be seen after it was removed", Status::Warning),
@@ -16,12 +16,14 @@ const INTERFERING: [(&str, &str, &str, Status); 11] = [
     ("offset", "!0", "results are cut short", Status::Failed),
     ("result_overflow_mode", "!throw", "long results may be cut short without a word", Status::Warning),
     ("read_overflow_mode", "!throw", "long results may be cut short without a word", Status::Warning),
+    ("empty_result_for_aggregation_by_empty_set", "1", "first writes are not stored", Status::Failed),
+    ("input_format_tsv_skip_first_lines", "!0", "writes are not stored", Status::Failed),
     ("output_format_tsv_crlf_end_of_line", "!0", "answers cannot be read", Status::Failed),
     ("format_tsv_null_representation", "!\\N", "an absent part of a state is taken for a text", Status::Failed),
 ];
 
-/// What statements set themselves, and the value that makes setting it unnecessary.
-const NEEDED: [(&str, &str); 2] = [("async_insert", "0"), ("max_execution_time", "0")];
+/// What statements set themselves, and to what, where that is always the same: then it may be fixed there.
+const NEEDED: [(&str, Option<&str>); 2] = [("async_insert", Some("0")), ("max_execution_time", None)];
 
 /// A setting's name, its value, and whether a constraint forbids changing it.
 type Row = (String, String, bool);
@@ -53,7 +55,7 @@ pub(super) fn judge(rows: &[Row], user: &str) -> Finding {
     for (name, value, fixed) in rows {
         let harm = INTERFERING.iter().find(|(candidate, bad, ..)| candidate == name && matches(bad, value));
         // A read-only user may change nothing, which says nothing about each setting.
-        let refused = *fixed && !read_only && NEEDED.iter().any(|(needed, good)| needed == name && good != value);
+        let refused = *fixed && !read_only && NEEDED.iter().any(|(needed, to)| needed == name && *to != Some(value));
         let (status, harm) = match harm {
             Some((_, _, harm, status)) => (*status, *harm),
             None if refused => (Status::Failed, "writes need to change it, and a constraint forbids that"),
@@ -104,6 +106,8 @@ mod tests {
         check(&[("readonly", "2", false), ("async_insert", "1", true)], Status::Failed, "readonly = 2");
         check(&[("async_insert", "1", true)], Status::Failed, "async_insert = 1");
         check(&[("async_insert", "0", true)], Status::Ok, "nothing");
+        check(&[("max_execution_time", "0", true)], Status::Failed, "max_execution_time = 0");
+        check(&[("max_execution_time", "5", false)], Status::Ok, "nothing");
         check(&[("lightweight_deletes_sync", "0", false)], Status::Warning, "removed");
         check(&[("lightweight_deletes_sync", "2", false)], Status::Ok, "nothing");
         check(&[("limit", "5", false), ("result_overflow_mode", "break", false)], Status::Failed, "limit = 5: ");

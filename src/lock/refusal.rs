@@ -26,7 +26,10 @@ pub(super) fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) 
             let expires = Seconds(row.lasts.saturating_sub(row.age));
             (
                 format!("is locked by {owner}: lock {}, {} old, expires in {expires}", row.lock_id, Seconds(row.age)),
-                format!("wait until it has written its state, or raise {PREFIX}lock_wait_seconds"),
+                format!(
+                    "wait until it has ended, or raise {PREFIX}lock_wait_seconds; \
+                     if it was killed, meltano-state unlock removes its lock"
+                ),
             )
         }
         Obstacle::Rivals => (

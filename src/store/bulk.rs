@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::Store;
+use super::{Store, all_stored};
 use crate::clickhouse::Window;
 use crate::error::Error;
 use crate::glob;
@@ -45,7 +45,7 @@ impl Store<'_> {
                 bytes += size(state);
                 batch.push(state);
             }
-            self.client().run_creating(&self.client().tables().set_all(&batch))?;
+            all_stored(&self.client().run_creating(&self.client().tables().set_all(&batch))?, batch.len())?;
         }
         Ok(states.len() as u64)
     }

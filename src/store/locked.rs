@@ -244,10 +244,12 @@ fn checked_for(lock: &Lock, state: &State) -> Result<State, Error> {
     checked(state)
 }
 
-/// When the state that was read was written, in milliseconds since 1970; 0 if there is none.
+/// When the state that was read was written, in milliseconds since 1970; 0 if before, as the fence has it, or if there is
+/// none.
 fn version(stored: Option<&Row>) -> Result<String, Error> {
-    match stored {
-        Some([updated_at, ..]) => text(updated_at.clone()),
-        None => Ok("0".to_owned()),
-    }
+    let written = match stored {
+        Some([updated_at, ..]) => Some(text(updated_at.clone())?),
+        None => None,
+    };
+    Ok(written.filter(|time| !time.starts_with('-')).unwrap_or_else(|| "0".to_owned()))
 }

@@ -9,7 +9,7 @@ mod versions;
 pub use copies::Copy;
 
 use self::last_written::LastWritten;
-use crate::clickhouse::{Client, text};
+use crate::clickhouse::{Answer, Client, text};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::glob;
@@ -85,10 +85,11 @@ impl<'a> Store<'a> {
     /// Stores a state in place of any that its id has.
     ///
     /// # Errors
-    /// [`ErrorKind::InvalidState`] if a part is no JSON object; otherwise as the server reports them.
+    /// [`ErrorKind::InvalidState`] if a part is no JSON object; [`ErrorKind::Protocol`] if the server reports success and has
+    /// not stored it; otherwise as the server reports them.
     pub fn set(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
-        self.client().run_creating(&self.client().tables().set(&state)).map(drop)
+        all_stored(&self.client().run_creating(&self.client().tables().set(&state))?, 1)
     }
 
     /// Removes a state. It is no error if there is none.
@@ -125,6 +126,19 @@ impl<'a> Store<'a> {
 
     fn client(&self) -> &Client<'a> {
         self.locks.client()
+    }
+}
+
+/// A setting of the user's profile may keep rows from being inserted, and the server calls that a success.
+fn all_stored(answer: &Answer, count: usize) -> Result<(), Error> {
+    match answer.written_rows {
+        // What a view adds counts too.
+        Some(written) if written < count as u64 => Err(Error::new(
+            ErrorKind::Protocol,
+            format!("the server reports success and has stored {written} of {count} states"),
+        )
+        .with_hint("meltano-state check names settings of the user's profile that interfere")),
+        _ => Ok(()),
     }
 }
 

@@ -512,6 +512,16 @@ async fn an_uncertain_insert_of_a_lock_is_taken_back() {
 }
 
 #[tokio::test]
+async fn a_state_from_before_1970_is_updated() {
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    store.init().await.unwrap();
+    sandbox.sql("INSERT INTO {}.state VALUES ('a', '{\"x\":1}', NULL, '1969-12-31 12:00:00.000')");
+    store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap(), Some(state("a", Some("{\"x\":1,\"y\":1}"), None)));
+}
+
+#[tokio::test]
 async fn instances_that_write_one_state_in_turns_soon_read_it_again() {
     let sandbox = Sandbox::new();
     let settings = Settings::new().with("state_backend.uri", sandbox.uri().as_str()).unwrap();

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use meltano_state_host::{Acquire, ErrorKind, Faults, Plugin, PooledClient, Settings};
 
-use crate::sandbox::{Sandbox, cache, component_error, state};
-use crate::users::{CLASSIC, TIED, User};
+use crate::sandbox::{Sandbox, cache, component_error, instance, state};
+use crate::users::{CLASSIC, SKIPPING, TIED, UNPATCHED, User};
 
 #[tokio::test]
 async fn locks_and_writes_under_them_work_with_the_old_analyzer() {
@@ -17,6 +17,26 @@ async fn locks_and_writes_under_them_work_with_the_old_analyzer() {
 async fn locks_and_writes_under_them_work_without_the_settings_that_make_them_fast() {
     // The first request is refused.
     assert_eq!(under_locks(&TIED).await, 4);
+}
+
+#[tokio::test]
+async fn locks_are_released_where_no_patch_can_be_asked_for() {
+    under_locks(&UNPATCHED).await;
+}
+
+#[tokio::test]
+async fn what_was_not_stored_is_no_success() {
+    let (sandbox, uri) = Sandbox::of(&SKIPPING);
+    sandbox.instance().await.init().await.unwrap();
+    let mut store = instance(&uri, &[]).await;
+    let first = state("a", Some("{\"x\":1}"), None);
+    let error = component_error(store.set(&first).await);
+    assert_eq!(error.kind, ErrorKind::Protocol);
+    assert!(error.message.contains("0 of 1"), "{error}");
+    let error = component_error(store.set_all(&[first, state("b", None, None)]).await);
+    assert!(error.message.contains("1 of 2"), "{error}");
+    let report = store.check().await.unwrap();
+    assert!(format!("{report:?}").contains("input_format_tsv_skip_first_lines"), "{report:?}");
 }
 
 /// Says how many requests the first lock took.

@@ -100,8 +100,22 @@ pub(crate) const TIED: User = User {
     fixed: &["max_threads", "local_filesystem_read_method"],
     grants: MINIMAL,
 };
+pub(crate) const UNPATCHED: User = User {
+    name: "unpatched",
+    readonly: 0,
+    settings: &[("lightweight_delete_mode", "alter_update")],
+    fixed: &["lightweight_delete_mode"],
+    grants: MINIMAL,
+};
+pub(crate) const SKIPPING: User = User {
+    name: "skipping",
+    readonly: 0,
+    settings: &[("input_format_tsv_skip_first_lines", "1")],
+    fixed: &[],
+    grants: MINIMAL,
+};
 
-const ALL: [User; 17] = [
+const ALL: [User; 19] = [
     LIMITED,
     READER,
     READER_WITH_SETTINGS,
@@ -119,6 +133,8 @@ const ALL: [User; 17] = [
     UNAWARE,
     CLASSIC,
     TIED,
+    UNPATCHED,
+    SKIPPING,
 ];
 
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.
