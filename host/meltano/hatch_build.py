@@ -6,7 +6,7 @@ from pathlib import Path
 from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 PACKAGED = "meltano_state_backend_clickhouse_wasm/component.wasm"
-BUILT = "target/component/meltano_state_backend_clickhouse.wasm"
+BUILT = "component/meltano_state_backend_clickhouse.wasm"
 
 
 class ComponentBuildHook(BuildHookInterface):
@@ -16,7 +16,9 @@ class ComponentBuildHook(BuildHookInterface):
         if self.target_name != "wheel" or version == "editable":
             return
         named = os.environ.get("MELTANO_STATE_COMPONENT")
-        component = Path(named) if named else Path(self.root).parents[1] / BUILT
+        workspace = Path(self.root).parents[1]
+        target = workspace / os.environ.get("CARGO_TARGET_DIR", "target")
+        component = Path(named) if named else target / BUILT
         if not component.is_file():
             raise FileNotFoundError(f"{component} does not exist; build it with: cargo xtask build")
         build_data["force_include"][str(component.resolve())] = PACKAGED

@@ -11,6 +11,7 @@ import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateError, ClickHouseStateStoreManager
 from meltano_state_backend_clickhouse_wasm.component import record
 from meltano_state_backend_clickhouse_wasm.errors import from_component
+from project import Project
 
 SECRET = "not-the-password"
 
@@ -31,8 +32,33 @@ def test_missing_user_and_database():
     check_refused("missing-setting", "database", uri="clickhouse://me@localhost")
 
 
-def test_a_setting_that_cannot_be_used():
-    check_refused("invalid-setting", "lock_protocol", lock_protocol="best")
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("lock_protocol", "best"),
+        ("port", "abc"),
+        ("history_days", "seven"),
+        ("secure", "maybe"),
+        ("lock_wait_seconds", "x"),
+    ],
+)
+def test_a_setting_that_cannot_be_used(name, value, tmp_path):
+    check_refused("invalid-setting", name, **{name: value})
+    # Meltano hands it on as it is.
+    shown = Project(tmp_path / "project", server.URI, **{name: value}).meltano("state", "list", expect=1)
+    assert name in shown
+    assert "Traceback" not in shown
+
+
+def test_an_empty_setting_is_none(manager, schema):
+    empty = ClickHouseStateStoreManager(uri=server.URI, schema=schema, lock_wait_seconds="", port="", secure="")
+    manager.set(MeltanoState("dev:a", {"n": 1}))
+    assert list(empty.get_state_ids()) == ["dev:a"]
+
+
+def test_a_lock_per_run_that_is_neither_true_nor_false(open_manager):
+    with pytest.raises(ClickHouseStateError, match="lock_per_run is neither true nor false: maybe"):
+        open_manager(lock_per_run="maybe").update(MeltanoState("dev:a", {"n": 1}))
 
 
 def test_a_wrong_password():
@@ -57,3 +83,5 @@ def test_an_error_is_told_in_sentences():
     error = from_component(record(kind="locked", message="it is locked", hint="wait a little", server=None))
     assert isinstance(error, StateIDLockedError)
     assert str(error) == "it is locked. Wait a little."
+    # What `meltano run` shows when it reads a state.
+    assert error.args[0] == str(error)

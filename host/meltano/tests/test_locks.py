@@ -10,6 +10,7 @@ from meltano.core.state_store.base import StateIDLockedError
 
 import server
 from meltano_state_backend_clickhouse_wasm import ClickHouseStateError, ClickHouseStateStoreManager
+from meltano_state_backend_clickhouse_wasm.lock import HeldLock
 
 ID = "dev:tap-a-to-target-b"
 
@@ -115,6 +116,31 @@ def test_a_lock_that_is_held_for_long_is_renewed(open_manager, schema):
         with pytest.raises(StateIDLockedError):
             open_manager(**short, lock_wait_seconds=0.2).update(state(1))
         manager.set(state(2))
+
+
+def test_a_renewal_that_has_begun_lets_a_release_pass(manager):
+    manager.update(state(1))
+    session = manager._session
+    lock = HeldLock(session.instance, ID, 0.05)
+    with session.instance.turn:
+        time.sleep(0.2)  # Until the renewal waits for its turn.
+        lock.release()
+    time.sleep(0.2)
+    manager.update(state(2))
+    assert manager.get(ID).partial_state == {"n": 2}
+
+
+def test_after_a_stop_of_the_component_another_instance_goes_on(manager):
+    manager.update(state(1))
+    first = manager._session
+    lock = HeldLock(first.instance, ID, 60)
+    lock.release()
+    with pytest.raises(ClickHouseStateError) as caught:
+        lock._call("renew")  # It is dropped.
+    assert caught.value.kind == "trap"
+    manager.update(state(2))
+    assert manager._session is not first
+    assert manager.get(ID).partial_state == {"n": 2}
 
 
 def locked_at(schema):

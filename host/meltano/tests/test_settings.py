@@ -50,3 +50,11 @@ def test_values_reach_the_component_as_text():
 def test_a_lock_is_renewed_while_there_is_time_to_write(query, explicit, expected):
     found = settings.for_component(f"clickhouse://host/database{query}", explicit)
     assert settings.renewal_seconds(found) == expected
+
+
+@pytest.mark.parametrize(
+    ("value", "expected"),
+    [(None, False), ("", False), (False, False), ("off", False), (True, True), ("True", True), ("1", True)],
+)
+def test_truth(value, expected):
+    assert settings.truth(settings.LOCK_PER_RUN, value) is expected

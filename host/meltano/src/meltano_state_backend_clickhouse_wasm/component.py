@@ -34,7 +34,10 @@ class Instance:
 
     def __init__(self, settings: Mapping[str, str]) -> None:
         """Make an instance that reads these settings, by their full names. No request is sent."""
-        self._turn = threading.RLock()
+        #: Whoever has it has the instance to itself, for several calls if need be.
+        self.turn = threading.RLock()
+        #: Whether it has stopped for good.
+        self.stopped = False
         self._store, self._instance = _instantiate(dict(settings))
         self._functions: dict[tuple[str, str], Func] = {}
 
@@ -44,17 +47,18 @@ class Instance:
         Raises:
             ClickHouseStateError: If it fails.
         """
-        with self._turn:
+        with self.turn:
             try:
                 result = self._function(interface, function)(self._store, *arguments)
             except wasmtime.WasmtimeError as error:
+                self.stopped = True
                 message = f"the component stopped in {function}: {str(error).splitlines()[0]}"
                 raise errors.ClickHouseStateError("trap", message) from error
         return _value(result)
 
     def drop(self, resource: ResourceAny) -> None:
         """Give a resource of the component back."""
-        with self._turn:
+        with self.turn:
             resource.drop(self._store)
 
     def _function(self, interface: str, name: str) -> Func:

@@ -17,6 +17,8 @@ class ClickHouseStateError(MeltanoError):
     def __init__(self, kind: str, message: str, hint: str | None = None) -> None:
         """Make an error of a kind that `types.error-kind` in the WIT package names."""
         super().__init__(message, hint and hint[0].upper() + hint[1:])
+        # `meltano run` shows this and no more of an error that it meets when it reads a state.
+        self.args = (str(self),)
         self.kind = kind
 
 

@@ -53,25 +53,29 @@ class HeldLock:
 
     def release(self) -> None:
         """Give the lock up. If that fails, it lasts until it is stale, and nobody has to care but who waits for it."""
-        if self._released.is_set():
-            return
-        self._released.set()
-        try:
-            self._call("release")
-            self._instance.drop(self._lock)
-        except ClickHouseStateError as error:
-            logger.warning("The lock is not released and lasts until it is stale: %s", error, state_id=self.state_id)
+        with self._instance.turn:
+            if self._released.is_set():
+                return
+            self._released.set()
+            try:
+                self._call("release")
+                self._instance.drop(self._lock)
+            except ClickHouseStateError as error:
+                logger.warning(
+                    "The lock is not released and lasts until it is stale: %s", error, state_id=self.state_id
+                )
 
     def _renew_every(self, seconds: float) -> None:
         while not self._released.wait(seconds):
-            try:
-                self._call("renew")
-            except ClickHouseStateError as error:
+            with self._instance.turn:
                 if self._released.is_set():
                     return
-                logger.warning("The lock is not renewed: %s", error, state_id=self.state_id)
-                if error.kind == "lock-lost":
-                    return
+                try:
+                    self._call("renew")
+                except ClickHouseStateError as error:
+                    logger.warning("The lock is not renewed: %s", error, state_id=self.state_id)
+                    if error.kind in ("lock-lost", "trap"):
+                        return
 
     def _call(self, method: str, *arguments: t.Any) -> None:
         self._instance.call("locking", f"[method]lock.{method}", self._lock, *arguments)

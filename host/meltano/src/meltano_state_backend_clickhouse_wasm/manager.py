@@ -25,7 +25,7 @@ class ClickHouseStateStoreManager(StateStoreManager):
 
     label = "ClickHouse"
 
-    def __init__(self, uri: str | None = None, *, lock_per_run: bool | None = None, **kwargs: t.Any) -> None:
+    def __init__(self, uri: str | None = None, *, lock_per_run: bool | str | None = None, **kwargs: t.Any) -> None:
         """Take the settings as Meltano passes them.
 
         Args:
@@ -36,12 +36,12 @@ class ClickHouseStateStoreManager(StateStoreManager):
         """
         super().__init__(**kwargs)
         self._settings = settings.for_component(uri, kwargs)
-        self._lock_per_run = bool(lock_per_run)
+        self._lock_per_run = lock_per_run
         self._opened: Session | None = None
 
     @property
     def _session(self) -> Session:
-        if self._opened is None:
+        if self._opened is None or self._opened.instance.stopped:
             self._opened = Session.shared(self._settings)
         return self._opened
 
@@ -85,7 +85,7 @@ class ClickHouseStateStoreManager(StateStoreManager):
         """
         session = self._session
         with session.turn(state.state_id):
-            if not self._lock_per_run:
+            if not settings.truth(settings.LOCK_PER_RUN, self._lock_per_run):
                 self._write("update", state)
                 return
             session.hold(state.state_id)

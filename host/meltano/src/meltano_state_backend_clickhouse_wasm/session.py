@@ -25,6 +25,9 @@ class Session:
     Managers with the same settings share one. Meltano makes a manager for each plugin that it starts and closes only
     some of them; so none could know whether the lock that it waits for is held by another one in this process.
 
+    An instance that has stopped is of no use any more: its session is left for a new one, and its locks last until they are
+    stale.
+
     When the last of them is closed or forgotten, or the process ends, the locks are released.
     """
 
@@ -42,7 +45,7 @@ class Session:
         key = frozenset(settings.items())
         with _sessions_turn:
             session = _sessions.get(key)
-            if session is None:
+            if session is None or session.instance.stopped:
                 session = _sessions[key] = cls(settings)
         return session
 
