@@ -38,7 +38,8 @@ const POLL: Duration = Duration::from_millis(20);
 
 /// Run a ClickHouse server on 127.0.0.1
 ///
-/// Prints `ready http://127.0.0.1:PORT` when it answers, and everything else on stderr. Ends on SIGINT and SIGTERM.
+/// When it answers, it prints `ready http://127.0.0.1:PORT`, and on stderr the URI to use it with, as all else. Ends on SIGINT
+/// and SIGTERM.
 #[derive(clap::Args)]
 pub(crate) struct Args {
     /// The port of its HTTP interface; 0 takes a free one
