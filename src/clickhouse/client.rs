@@ -151,7 +151,7 @@ impl<'a> Client<'a> {
             stage: Stage::of(error.kind),
         })?;
         let status = response.status;
-        response::decode(response, statement.query_id.as_deref().unwrap_or(random_id)).map_err(|error| Failure {
+        response::decode(response, statement.query_id_or(random_id)).map_err(|error| Failure {
             // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
             may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
             passing: error.kind == ErrorKind::Unreachable

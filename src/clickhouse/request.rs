@@ -87,6 +87,11 @@ impl Statement {
         self
     }
 
+    /// Its query id: one that was drawn at random, unless it has its own.
+    pub(crate) fn query_id_or<'a>(&'a self, random_id: &'a str) -> &'a str {
+        self.query_id.as_deref().unwrap_or(random_id)
+    }
+
     /// Gives the statement its rows.
     #[must_use]
     pub(crate) fn rows(mut self, structure: &'static str, data: String) -> Self {
@@ -117,7 +122,7 @@ pub(crate) fn build(statement: &Statement, tuning: &[(&str, &str)], settings: &S
     let mut query = form_urlencoded::Serializer::for_suffix(String::from("/?"), 2);
     // The answer begins when the statement has ended, so that its status is the statement's own.
     query.append_pair("wait_end_of_query", "1");
-    query.append_pair("query_id", statement.query_id.as_deref().unwrap_or(random_id));
+    query.append_pair("query_id", statement.query_id_or(random_id));
     query.extend_pairs(tuning).extend_pairs(&statement.settings);
     if let Some(rows) = &statement.rows {
         query.append_pair("rows_format", "TabSeparated");

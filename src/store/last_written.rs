@@ -20,16 +20,17 @@ impl LastWritten {
     }
 
     pub(super) fn set(&self, state: &State) {
-        if self.get(&state.state_id).is_none() {
+        let mut written = self.state.borrow_mut();
+        if written.as_ref().is_none_or(|written| written.state_id != state.state_id) {
             self.is_shared.set(false);
         }
-        *self.state.borrow_mut() = (state.size() <= LARGEST).then(|| state.clone());
+        *written = (state.size() <= LARGEST).then(|| state.clone());
     }
 
     /// Notes what was found stored.
     pub(super) fn compare(&self, stored: &State) {
-        if let Some(written) = self.get(&stored.state_id) {
-            self.is_shared.set(written != *stored);
+        if let Some(written) = self.state.borrow().as_ref().filter(|written| written.state_id == stored.state_id) {
+            self.is_shared.set(written != stored);
         }
     }
 

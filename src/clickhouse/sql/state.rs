@@ -74,6 +74,7 @@ impl Tables {
         .rows(COLUMNS, rows(&[state]))
         .param("state_id", &state.state_id)
         .setting("async_insert", "0")
+        .few_rows()
     }
 
     /// Stores a state in the same way if the fence holds; otherwise it writes no row.
@@ -111,7 +112,7 @@ impl Tables {
              SELECT state_id, partial_state, completed_state, greatest(now64(3), newest + toIntervalMillisecond(1)) \
              FROM rows CROSS JOIN ({newest}) AS seen{condition}"
         );
-        Statement::new(Effect::Idempotent, sql).few_rows()
+        Statement::new(Effect::Idempotent, sql)
     }
 
     /// One row if a lock is held, otherwise none: the time of the newest version, and the given columns, which are made of
