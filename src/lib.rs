@@ -28,5 +28,7 @@ pub mod settings;
 pub mod state;
 pub mod store;
 pub mod uri;
+mod warning;
 
 pub use error::{Details, Error, ErrorKind, ServerError};
+pub use warning::Warning;

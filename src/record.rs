@@ -98,7 +98,9 @@ fn stored_part(state_id: &str, name: &str, field: Option<Vec<u8>>) -> Result<Opt
 /// The state with its partial part laid over the stored one; the stored completed part stays.
 pub(crate) fn merge_partial(state: &State, stored: State) -> Result<State, Error> {
     let partial_state = merge_parts(&state.state_id, state.partial_state.as_deref(), stored.partial_state)?;
-    Ok(State { partial_state, ..stored })
+    let merged = State { partial_state, ..stored };
+    check_size(&merged.state_id, merged.size())?;
+    Ok(merged)
 }
 
 /// What a run starts from: the partial part laid over the completed one.

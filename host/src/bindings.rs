@@ -5,7 +5,7 @@ use std::time::Duration;
 use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::lock::Acquire;
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
-use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError};
+use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError, Warning};
 
 use crate::lock::Holder;
 
@@ -85,6 +85,12 @@ impl From<&State> for wit::State {
             partial_state: state.partial_state.clone(),
             completed_state: state.completed_state.clone(),
         }
+    }
+}
+
+impl From<wit::Warning> for Warning {
+    fn from(warning: wit::Warning) -> Self {
+        Self { message: warning.message, hint: warning.hint }
     }
 }
 

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
+use meltano_state_backend_clickhouse::Warning;
 use meltano_state_backend_clickhouse::diagnose::Report;
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
 use tokio::time::error::Elapsed;
@@ -24,6 +25,8 @@ use crate::plugin::Plugin;
 ///
 /// Each call fails with [`CallError::Error`] as the WIT package describes it, and with the other kinds as
 /// [`CallError`] does.
+///
+/// A call that takes a lock itself returns what it left behind although it was carried out: a lock that could not be removed.
 pub struct Instance {
     pub(crate) plugin: Plugin,
     activity: Arc<Activity>,
@@ -142,9 +145,10 @@ impl Instance {
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn update(&mut self, state: &State) -> Result<(), CallError> {
+    pub async fn update(&mut self, state: &State) -> Result<Vec<Warning>, CallError> {
         let state = state.into();
-        call!(self, |exports, store| exports.meltano_state_backend_store().call_update(store, &state))
+        let left = call!(self, |exports, store| exports.meltano_state_backend_store().call_update(store, &state))?;
+        Ok(warnings(left))
     }
 
     /// Removes the state of `state_id`, if there is one. Takes no lock.
@@ -159,8 +163,9 @@ impl Instance {
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn clear(&mut self, state_id: &str) -> Result<(), CallError> {
-        call!(self, |exports, store| exports.meltano_state_backend_store().call_clear(store, state_id))
+    pub async fn clear(&mut self, state_id: &str) -> Result<Vec<Warning>, CallError> {
+        let left = call!(self, |exports, store| exports.meltano_state_backend_store().call_clear(store, state_id))?;
+        Ok(warnings(left))
     }
 
     /// Stores the state of `source` as that of `destination` too, under the lock of `destination`: the partial part laid
@@ -168,26 +173,33 @@ impl Instance {
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn copy(&mut self, source: &str, destination: &str, keep_parts: bool) -> Result<(), CallError> {
-        call!(self, |exports, store| exports.meltano_state_backend_store().call_copy(
+    pub async fn copy(&mut self, source: &str, destination: &str, keep_parts: bool) -> Result<Vec<Warning>, CallError> {
+        let left = call!(self, |exports, store| exports.meltano_state_backend_store().call_copy(
             store,
             source,
             destination,
             keep_parts
-        ))
+        ))?;
+        Ok(warnings(left))
     }
 
     /// Copies the state of `source` as [`Instance::copy`] does and then removes it, under the locks of both.
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn move_state(&mut self, source: &str, destination: &str, keep_parts: bool) -> Result<(), CallError> {
-        call!(self, |exports, store| exports.meltano_state_backend_store().call_move_state(
+    pub async fn move_state(
+        &mut self,
+        source: &str,
+        destination: &str,
+        keep_parts: bool,
+    ) -> Result<Vec<Warning>, CallError> {
+        let left = call!(self, |exports, store| exports.meltano_state_backend_store().call_move_state(
             store,
             source,
             destination,
             keep_parts
-        ))
+        ))?;
+        Ok(warnings(left))
     }
 
     /// The versions of a state, newest first: those before the version `before`, or the newest ones. A page has at most
@@ -211,8 +223,11 @@ impl Instance {
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn restore(&mut self, state_id: &str, version: i64) -> Result<(), CallError> {
-        call!(self, |exports, store| exports.meltano_state_backend_history().call_restore(store, state_id, version))
+    pub async fn restore(&mut self, state_id: &str, version: i64) -> Result<Vec<Warning>, CallError> {
+        let left = call!(self, |exports, store| exports
+            .meltano_state_backend_history()
+            .call_restore(store, state_id, version))?;
+        Ok(warnings(left))
     }
 
     /// Removes all states and returns how many there were. Takes no lock.
@@ -288,6 +303,10 @@ impl fmt::Debug for Instance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Instance").field("plugin", &self.plugin).finish_non_exhaustive()
     }
+}
+
+fn warnings(warnings: Vec<impl Into<Warning>>) -> Vec<Warning> {
+    warnings.into_iter().map(Into::into).collect()
 }
 
 fn is_full_table(trap: &wasmtime::Error) -> bool {

@@ -56,7 +56,7 @@ pub use lock::{Holder, Lock};
 pub use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 pub use meltano_state_backend_clickhouse::lock::Acquire;
 pub use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
-pub use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError};
+pub use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError, Warning};
 pub use plugin::{Builder, Plugin};
 pub use settings::{Settings, SettingsError};
 pub use surroundings::Surroundings;

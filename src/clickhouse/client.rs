@@ -5,18 +5,21 @@ use std::time::Duration;
 
 use uuid::Builder;
 
-use crate::clickhouse::failure::{Failure, Stage};
+use crate::clickhouse::failure::{Broken, Failure};
+use crate::clickhouse::passing::Again;
 use crate::clickhouse::{
-    Answer, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
+    Answer, Deletion, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
 };
 use crate::error::{Error, ErrorKind};
-use crate::ports::{Ports, Timeouts, TransportErrorKind};
+use crate::ports::{Ports, Timeouts};
 use crate::settings::Settings;
 
 /// The pause before the first repetition; each further one is twice as long, up to [`LONGEST_PAUSE`].
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 /// A paused service takes a minute to wake: ask it every few seconds.
 const LONGEST_PAUSE: Duration = Duration::from_secs(5);
+/// A server that says "not now" may be able a moment later, and one that restarts is back within seconds.
+const LONGEST_PAUSE_WHEN_NEAR: Duration = Duration::from_secs(1);
 /// A server that restarts refuses connections, and one that wakes holds them or says so. One that closes every
 /// connection unasked expects something else, TLS for one, and will go on to: this many attempts take about 8 s.
 const LOST_BEFORE_GIVING_UP: u32 = 8;
@@ -28,8 +31,12 @@ pub struct Client<'a> {
     tables: Tables,
     /// Cleared when the server does not know the setting `lightweight_delete_mode`, or the user may not change it.
     patch_deletes: Cell<bool>,
+    /// Cleared when `DELETE FROM` is refused, as on a table with a projection.
+    lightweight_deletes: Cell<bool>,
     /// Cleared when the user may not change a setting of [`FOR_FEW_ROWS`].
     may_tune: Cell<bool>,
+    /// Whether ClickHouse has answered a request.
+    has_answered: Cell<bool>,
 }
 
 /// What makes the server faster at a statement that touches few rows, by a quarter to a third: no threads to hand them to.
@@ -45,7 +52,9 @@ impl<'a> Client<'a> {
             settings,
             tables: Tables::new(settings),
             patch_deletes: Cell::new(true),
+            lightweight_deletes: Cell::new(true),
             may_tune: Cell::new(true),
+            has_answered: Cell::new(false),
         }
     }
 
@@ -78,9 +87,13 @@ impl<'a> Client<'a> {
         ["_history", "_history_feed"].map(|suffix| format!("{}{suffix}", self.settings.table))
     }
 
-    /// Carries out a statement within the request timeout. What only reads is repeated when the connection is lost or
-    /// the service is away for the moment; a write is repeated too if it is idempotent. A connection that is lost eight
-    /// times is lost for good. What a server may be too old for is explained by its version, with one more request.
+    /// Carries out a statement within the request timeout.
+    ///
+    /// What only reads, and a write that is idempotent, is sent again when the connection is lost, the service is away for the
+    /// moment, or the server says that it cannot do it now. What the server has not begun to carry out is sent again in
+    /// any case. A connection that is lost eight times is lost for good, and a server that has answered before is missed
+    /// for as long as connecting may take. What a server may be too old for is explained by its version, with one more
+    /// request.
     ///
     /// # Errors
     /// [`ErrorKind::OutcomeUnknown`] if a write was sent and no answer came; otherwise what the failure was.
@@ -90,17 +103,20 @@ impl<'a> Client<'a> {
 
     /// As [`Self::run`], with how far it came.
     pub(crate) fn carry_out(&self, statement: &Statement) -> Result<Answer, Failure> {
-        let start = self.ports.clock.now();
+        let now = || self.ports.clock.now();
+        let start = now();
         let mut pause = FIRST_PAUSE;
         // The same for all attempts: the server then refuses one while it still carries out another.
         let random_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut times_lost = 0;
+        let mut absent_since = None;
         let mut earlier = None;
         let mut tuning = if statement.few_rows && self.may_tune.get() { FOR_FEW_ROWS } else { &[] };
         loop {
-            let left = self.settings.request_timeout.saturating_sub(self.ports.clock.now() - start);
+            let began = now();
+            let left = self.settings.request_timeout.saturating_sub(began - start);
             let failure = match self.attempt(statement, tuning, &random_id, left) {
                 Ok(answer) => return Ok(answer),
                 Err(failure) if !tuning.is_empty() && forbids_settings(&failure.error) => {
@@ -116,14 +132,29 @@ impl<'a> Client<'a> {
                 Some(error) if failure.error.kind == ErrorKind::TimedOut => Failure { error, ..failure },
                 _ => failure,
             };
-            times_lost += u32::from(failure.lost);
+            let may_repeat = match failure.again {
+                Again::Nothing => false,
+                Again::Repeatable => statement.effect != Effect::Once,
+                Again::Everything => statement.effect != Effect::Once || !may_have_arrived,
+            };
+            let away = failure.connection.is_none() && failure.error.kind == ErrorKind::Unreachable;
+            pause = pause.min(if away { LONGEST_PAUSE } else { LONGEST_PAUSE_WHEN_NEAR });
             let jittered = self.jittered(pause);
-            let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
-            let may_pass = failure.passing && times_lost < LOST_BEFORE_GIVING_UP;
-            if may_pass && statement.effect != Effect::Once && time_left {
+            let next = now() + jittered;
+            let is_in_time = match failure.connection {
+                Some(Broken::Lost) => {
+                    times_lost += 1;
+                    times_lost < LOST_BEFORE_GIVING_UP
+                }
+                Some(Broken::Absent) => next - *absent_since.get_or_insert(began) < self.settings.connect_timeout,
+                None => true,
+            };
+            if may_repeat && is_in_time && next - start < self.settings.request_timeout {
                 self.ports.clock.sleep(jittered);
-                pause = (pause * 2).min(LONGEST_PAUSE);
-                earlier = Some(failure.error).filter(|error| error.kind == ErrorKind::Unreachable);
+                pause *= 2;
+                // That an earlier attempt is still carried out explains nothing.
+                earlier = Some(failure.error)
+                    .filter(|error| error.code() != Some(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING));
                 continue;
             }
             return Err(if may_have_arrived && statement.effect != Effect::Read {
@@ -143,23 +174,16 @@ impl<'a> Client<'a> {
     ) -> Result<Answer, Failure> {
         let request = request::build(statement, tuning, self.settings, random_id);
         let timeouts = Timeouts { connect: self.settings.connect_timeout.min(left), total: left };
-        let response = self.ports.http.send(&request, timeouts).map_err(|error| Failure {
-            error: explain::transport(&error, self.settings),
-            passing: error.kind == TransportErrorKind::Lost,
-            lost: error.kind == TransportErrorKind::Lost,
-            may_have_arrived: error.kind.may_have_arrived(),
-            stage: Stage::of(error.kind),
+        let response = self.ports.http.send(&request, timeouts).map_err(|error| {
+            let explained = explain::transport(&error, self.settings);
+            Failure::of_transport(error.kind, explained, self.has_answered.get())
         })?;
         let status = response.status;
-        response::decode(response, statement.query_id_or(random_id)).map_err(|error| Failure {
-            // An answer that is not ClickHouse's does not tell what ClickHouse did, unless it refuses the request.
-            may_have_arrived: error.server.is_none() && !matches!(status, 400..=499 | 503),
-            passing: error.kind == ErrorKind::Unreachable
-                || error.code() == Some(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING),
-            lost: false,
-            stage: Stage::Answer,
-            error,
-        })
+        let answer = response::decode(response, statement.query_id_or(random_id));
+        if answer.as_ref().err().is_none_or(|error| error.server.is_some()) {
+            self.has_answered.set(true);
+        }
+        answer.map_err(|error| Failure::of_answer(status, error))
     }
 
     /// What an old server does not know is explained by its version.
@@ -196,36 +220,43 @@ impl<'a> Client<'a> {
     /// # Errors
     /// As [`Self::run`].
     pub fn run_if_exists(&self, statement: &Statement) -> Result<Option<Answer>, Error> {
-        match self.run(statement) {
-            Err(error) if is_missing(&error) => Ok(None),
-            other => other.map(Some),
-        }
+        existing(self.run(statement))
     }
 
-    /// Carries out a `DELETE` as a mutation. Where the table does not exist there is nothing to delete.
+    /// Carries out a deletion as a mutation. Where the table does not exist there is nothing to delete.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn delete(&self, statement: &Statement) -> Result<(), Error> {
-        self.run_if_exists(statement).map(drop)
+    pub fn delete(&self, deletion: &Deletion) -> Result<(), Error> {
+        if self.lightweight_deletes.get() {
+            match self.carry_out(&deletion.lightweight()) {
+                // The table has a projection, or the profile does without lightweight deletes.
+                Err(failure) if failure.error.code() == Some(code::SUPPORT_IS_DISABLED) => {
+                    self.lightweight_deletes.set(false);
+                }
+                other => {
+                    return existing(other.map_err(|failure| self.blame_version(failure.error))).map(drop);
+                }
+            }
+        }
+        self.run_if_exists(&deletion.heavyweight()).map(drop)
     }
 
-    /// Carries out a `DELETE` as a patch part, which is faster, where server and table can. A mutation of the same table
+    /// Carries out a deletion as a patch part, which is faster, where server and table can. A mutation of the same table
     /// that runs at the same time may undo it.
     ///
     /// # Errors
     /// As [`Self::run`].
-    pub fn delete_by_patch(&self, statement: &Statement) -> Result<(), Error> {
+    pub fn delete_by_patch(&self, deletion: &Deletion) -> Result<(), Error> {
         if self.patch_deletes.get() {
-            let patch = statement.clone().setting("lightweight_delete_mode", "lightweight_update");
-            match self.run_if_exists(&patch) {
-                Err(error) if error.code() == Some(code::UNKNOWN_SETTING) || forbids_settings(&error) => {
-                    self.patch_deletes.set(false);
+            match self.carry_out(&deletion.patch()) {
+                Err(failure) if may_not_patch(&failure.error) => self.patch_deletes.set(false),
+                other => {
+                    return existing(other.map_err(|failure| self.blame_version(failure.error))).map(drop);
                 }
-                other => return other.map(drop),
             }
         }
-        self.delete(statement)
+        self.delete(deletion)
     }
 
     /// Creates the database and the tables where they do not exist.
@@ -257,6 +288,20 @@ impl<'a> Client<'a> {
         let [low, ..] = self.ports.random.random().to_le_bytes();
         pause * (256 + u32::from(low)) / 512
     }
+}
+
+/// What came of a statement, if its table exists.
+fn existing(result: Result<Answer, Error>) -> Result<Option<Answer>, Error> {
+    match result {
+        Err(error) if is_missing(&error) => Ok(None),
+        other => other.map(Some),
+    }
+}
+
+/// Whether the server, the table or the profile allow no patch parts.
+fn may_not_patch(error: &Error) -> bool {
+    forbids_settings(error)
+        || matches!(error.code(), Some(code::UNKNOWN_SETTING | code::SUPPORT_IS_DISABLED | code::NOT_IMPLEMENTED))
 }
 
 fn is_missing(error: &Error) -> bool {

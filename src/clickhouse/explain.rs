@@ -1,6 +1,6 @@
 //! From a failure to the error that explains it: its kind and what to do about it.
 
-use crate::clickhouse::code;
+use crate::clickhouse::{code, passing};
 use crate::error::{Details, Error, ErrorKind, ServerError};
 use crate::ports::{TransportError, TransportErrorKind};
 use crate::seconds::Seconds;
@@ -17,9 +17,7 @@ const LOOK_FIRST: &str = "look at what is stored before writing again";
 
 /// A failure with a code of ClickHouse's, in an answer with that status.
 pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
-    use ErrorKind::{
-        Authentication, OutcomeUnknown, PermissionDenied, SchemaMismatch, Server, TimedOut, UnsupportedServer,
-    };
+    use ErrorKind::{Authentication, PermissionDenied, SchemaMismatch, Server, TimedOut, UnsupportedServer};
 
     let (kind, hint) = match report.code {
         code::AUTHENTICATION_FAILED
@@ -58,9 +56,15 @@ pub(crate) fn server(report: ServerError, status: u16, text: &str) -> Error {
         code::SETTING_CONSTRAINT_VIOLATION => {
             (Server, Some("take the constraint on this setting out of the user's profile".to_owned()))
         }
-        code::UNKNOWN_STATUS_OF_INSERT => (OutcomeUnknown, Some(LOOK_FIRST.to_owned())),
+        code::QUERY_IS_PROHIBITED => (Server, Some("set allow_ddl to 1 in the user's profile".to_owned())),
+        code::QUOTA_EXCEEDED => {
+            (Server, Some("the user's quota is used up: wait until its interval has passed, or raise it".to_owned()))
+        }
         code::UNKNOWN_TABLE | code::UNKNOWN_DATABASE => {
             (Server, Some("create the tables: meltano-state init".to_owned()))
+        }
+        code if passing::passes(code, text) => {
+            (Server, Some("the server cannot do it for now: try again later, or look at its load".to_owned()))
         }
         _ => (Server, None),
     };
@@ -102,7 +106,10 @@ pub(crate) fn status(status: u16, text: &str) -> Error {
         }
         _ => (
             ErrorKind::Protocol,
-            format!("HTTP {status}, and the answer is not ClickHouse's: {}", quote(text)),
+            match text {
+                "" => format!("HTTP {status}, and the answer is empty and not ClickHouse's"),
+                _ => format!("HTTP {status}, and the answer is not ClickHouse's: {}", quote(text)),
+            },
             format!("check {PREFIX}host and {PREFIX}port, and what a proxy between here and the server does"),
         ),
     };

@@ -2,9 +2,11 @@
 
 mod client;
 pub mod code;
+mod deletion;
 mod explain;
 mod failure;
 mod history;
+mod passing;
 mod request;
 mod response;
 mod schema;
@@ -16,6 +18,7 @@ mod upgrade;
 pub(crate) mod version;
 
 pub use client::Client;
+pub use deletion::Deletion;
 pub(crate) use explain::OUTCOME_UNKNOWN;
 pub(crate) use failure::Stage;
 pub use request::{Effect, Statement};

@@ -63,16 +63,16 @@ pub(crate) fn incomplete() -> Error {
         .with_hint("look for a proxy between here and the server that changes or cuts answers")
 }
 
-/// Tells success from failure: success is a status of 2xx, no exception in the headers and none in the body, and no web
-/// page such as a proxy shows.
+/// Tells success from failure: success is a status of 2xx in an answer that is ClickHouse's own, with no exception in the
+/// headers and none in the body.
 ///
 /// # Errors
 /// The failure, with what the server says of it.
 pub(crate) fn decode(response: Response, query_id: &str) -> Result<Answer, Error> {
     let header_code = response.header("X-ClickHouse-Exception-Code").and_then(|code| code.parse().ok());
     let in_body = exception_in_body(&response);
-    let is_page = response.header("Content-Type").is_some_and(|kind| kind.starts_with("text/html"));
-    let succeeded = (200..300).contains(&response.status) && header_code.is_none() && in_body.is_none() && !is_page;
+    let succeeded =
+        (200..300).contains(&response.status) && is_clickhouse(&response) && header_code.is_none() && in_body.is_none();
     if succeeded {
         return Ok(Answer {
             written_rows: response.header("X-ClickHouse-Summary").and_then(written_rows),
@@ -94,6 +94,14 @@ pub(crate) fn decode(response: Response, query_id: &str) -> Result<Answer, Error
         )),
         None => Err(explain::status(response.status, text)),
     }
+}
+
+/// Whether the answer has a header of ClickHouse's own, as every one of its answers to a statement has. Those of other web
+/// servers, which call many a request a success, have none.
+fn is_clickhouse(response: &Response) -> bool {
+    const PREFIX: &str = "x-clickhouse-";
+    let is_own = |name: &str| name.get(..PREFIX.len()).is_some_and(|start| start.eq_ignore_ascii_case(PREFIX));
+    response.headers.iter().any(|(name, _)| is_own(name))
 }
 
 /// The exception that follows rows already sent: a block with the tag that the header announces (from 25.11), before

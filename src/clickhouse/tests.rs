@@ -4,7 +4,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use super::{Client, Effect, Statement, code};
+use super::{Client, Deletion, Effect, Statement, code};
 use crate::error::{Error, ErrorKind};
 use crate::ports::{
     Clock, Header, Http, Ports, Random, Request, Response, SettingsSource, Timeouts, TransportError, TransportErrorKind,
@@ -56,7 +56,7 @@ impl SettingsSource for Given {
 }
 
 fn ok(body: &str) -> Outcome {
-    Ok(Response { status: 200, headers: vec![], body: body.into() })
+    Ok(Response { status: 200, headers: vec![("x-clickhouse-query-id".to_owned(), "q".to_owned())], body: body.into() })
 }
 
 fn status(status: u16) -> Outcome {
@@ -64,10 +64,14 @@ fn status(status: u16) -> Outcome {
 }
 
 fn exception(code: i32) -> Outcome {
+    exception_saying(code, "x")
+}
+
+fn exception_saying(code: i32, text: &str) -> Outcome {
     Ok(Response {
         status: 500,
         headers: vec![("x-clickhouse-exception-code".to_owned(), code.to_string())],
-        body: format!("Code: {code}. DB::Exception: x. (X)").into(),
+        body: format!("Code: {code}. DB::Exception: {text}. (X)").into(),
     })
 }
 
@@ -125,6 +129,81 @@ fn lasting_failures_are_not_repeated() {
         check_kind(effect, vec![Err(TransportErrorKind::Tls)], ErrorKind::Tls);
         check_kind(effect, vec![exception(code::ACCESS_DENIED)], ErrorKind::PermissionDenied);
         check_kind(effect, vec![status(404)], ErrorKind::Protocol);
+    }
+}
+
+#[test]
+fn a_server_that_cannot_do_it_now_is_asked_again() {
+    let refused_before_it_began = [
+        code::TOO_MANY_SIMULTANEOUS_QUERIES,
+        code::SERVER_OVERLOADED,
+        code::DEADLOCK_AVOIDED,
+        code::TABLE_IS_READ_ONLY,
+        code::TOO_FEW_LIVE_REPLICAS,
+        code::UNSATISFIED_QUORUM_FOR_PREVIOUS_WRITE,
+        code::REPLICA_IS_NOT_IN_QUORUM,
+    ];
+    for code in refused_before_it_began {
+        for effect in [Effect::Read, Effect::Idempotent, Effect::Once] {
+            assert_eq!(run(effect, vec![exception(code), exception(code), ok("1\n")]).unwrap(), 1, "{code}");
+        }
+    }
+    let failed_half_way = [
+        (code::TOO_MANY_PARTS, ErrorKind::Server),
+        (code::MEMORY_LIMIT_EXCEEDED, ErrorKind::Server),
+        (code::KEEPER_EXCEPTION, ErrorKind::OutcomeUnknown),
+        (code::ABORTED, ErrorKind::OutcomeUnknown),
+        (code::UNKNOWN_STATUS_OF_INSERT, ErrorKind::OutcomeUnknown),
+    ];
+    for (code, kind) in failed_half_way {
+        for effect in [Effect::Read, Effect::Idempotent] {
+            assert_eq!(run(effect, vec![exception(code), ok("1\n")]).unwrap(), 1, "{code}");
+        }
+        check_kind(Effect::Once, vec![exception(code)], kind);
+    }
+}
+
+#[test]
+fn what_cannot_be_done_later_either_is_not_asked_again() {
+    for text in ["Memory limit (for query) exceeded: x", "Query memory limit exceeded: x"] {
+        let failure = exception_saying(code::MEMORY_LIMIT_EXCEEDED, text);
+        check_kind(Effect::Read, vec![failure], ErrorKind::Server);
+    }
+    check_kind(Effect::Read, vec![exception(code::TIMEOUT_EXCEEDED)], ErrorKind::Server);
+    check_kind(Effect::Read, vec![exception(code::QUOTA_EXCEEDED)], ErrorKind::Server);
+}
+
+#[test]
+fn nothing_is_sent_twice_once_it_may_have_arrived() {
+    let busy = || exception(code::TOO_MANY_SIMULTANEOUS_QUERIES);
+    check_kind(Effect::Once, vec![busy(), lost()], ErrorKind::OutcomeUnknown);
+    let outcomes = vec![busy(), exception(code::KEEPER_EXCEPTION), busy(), lost(), ok("1\n")];
+    assert_eq!(run(Effect::Idempotent, outcomes).unwrap(), 1);
+}
+
+#[test]
+fn a_server_that_has_answered_is_missed_for_as_long_as_connecting_may_take() {
+    let absent = || Err(TransportErrorKind::NotConnected);
+    for effect in [Effect::Read, Effect::Idempotent, Effect::Once] {
+        let statement = Statement::new(effect, "SELECT 1");
+        // The pauses before these attempts take four and a half seconds.
+        let away = (0..7).map(|_| absent());
+        let outcomes = [ok("1\n")].into_iter().chain(away).chain([ok("1\n")]).collect();
+        let (result, _) = play(outcomes, |client| client.run(&statement).and_then(|_| client.run(&statement)));
+        result.unwrap();
+        let ten = Duration::from_secs(10);
+        let outcomes = vec![(Duration::ZERO, ok("1\n")), (ten, absent())];
+        let (result, _) = play_timed(outcomes, |client| client.run(&statement).and_then(|_| client.run(&statement)));
+        assert_eq!(result.unwrap_err().kind, ErrorKind::Unreachable);
+    }
+    // Another web server is not the one that is missed.
+    for answer in [status(200), status(503)] {
+        let statement = Statement::new(Effect::Once, "INSERT");
+        let (result, _) = play(vec![answer, absent()], |client| {
+            client.run(&statement).unwrap_err();
+            client.run(&statement)
+        });
+        assert_eq!(result.unwrap_err().kind, ErrorKind::Unreachable);
     }
 }
 
@@ -233,16 +312,32 @@ fn what_is_short_stands_in_the_url_and_what_is_long_in_the_body() {
 
 #[test]
 fn deletes_do_without_patch_parts_where_they_cannot_be_asked_for() {
-    let delete = || Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true");
-    for refused in [code::UNKNOWN_SETTING, code::SETTING_CONSTRAINT_VIOLATION] {
+    for refused in [code::UNKNOWN_SETTING, code::SETTING_CONSTRAINT_VIOLATION, code::NOT_IMPLEMENTED] {
         let (_, requests) = play(vec![exception(refused), ok(""), ok("")], |client| {
-            client.delete_by_patch(&delete()).unwrap();
-            client.delete_by_patch(&delete()).unwrap();
+            client.delete_by_patch(&all_of_t()).unwrap();
+            client.delete_by_patch(&all_of_t()).unwrap();
         });
         let modes: Vec<_> =
             requests.iter().map(|(r, _)| r.path_and_query.contains("lightweight_delete_mode")).collect();
         assert_eq!(modes, [true, false, false]);
     }
+}
+
+#[test]
+fn parts_are_written_anew_where_rows_cannot_be_marked_as_deleted() {
+    let refused = || exception(code::SUPPORT_IS_DISABLED);
+    let (_, requests) = play(vec![refused(), refused(), ok(""), ok("")], |client| {
+        client.delete_by_patch(&all_of_t()).unwrap();
+        client.delete_by_patch(&all_of_t()).unwrap();
+    });
+    let altered: Vec<_> =
+        requests.iter().map(|(r, _)| r.path_and_query.contains("ALTER+TABLE+t+DELETE+WHERE+true")).collect();
+    assert_eq!(altered, [false, false, true, true]);
+    assert!(requests[3].0.path_and_query.contains("mutations_sync=2"), "it is done when it returns");
+}
+
+fn all_of_t() -> Deletion {
+    Deletion::new("t", "true")
 }
 
 #[test]
@@ -271,7 +366,7 @@ fn where_no_table_exists_nothing_is_read_and_nothing_is_deleted() {
             play(vec![exception(code)], |client| client.run_if_exists(&Statement::new(Effect::Read, "SELECT 1")));
         assert_eq!(answer.unwrap(), None);
         let (result, _) = play(vec![exception(code)], |client| {
-            client.delete(&Statement::new(Effect::Idempotent, "DELETE FROM t WHERE true"))
+            client.delete(&all_of_t())
         });
         result.unwrap();
     }

@@ -6,11 +6,18 @@ use crate::diagnose::{Report, Status, Step};
 use crate::error::{Details, Error, ErrorKind, ServerError};
 use crate::lock::Holder;
 use crate::state::{Entry, RawState, State};
+use crate::warning::Warning;
 
 impl From<Error> for wit::Error {
     fn from(error: Error) -> Self {
         let Details { kind, message, hint, server } = error.into_details();
         Self { kind: kind.into(), message, hint, server: server.map(Into::into) }
+    }
+}
+
+impl From<Warning> for wit::Warning {
+    fn from(Warning { message, hint }: Warning) -> Self {
+        Self { message, hint }
     }
 }
 

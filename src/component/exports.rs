@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::bindings::exports::meltano::state_backend::store::Guest;
 use super::bindings::exports::meltano::state_backend::{diagnostics, history};
-use super::bindings::meltano::state_backend::types::{Entry, Error, RawState, State};
+use super::bindings::meltano::state_backend::types::{Entry, Error, RawState, State, Warning};
 use super::clock::WasiClock;
 use super::config::WasiConfig;
 use super::http::WasiHttp;
@@ -79,26 +79,26 @@ impl Guest for Component {
         with_store(|store| store.set_all(&states))
     }
 
-    fn update(state: State) -> Result<(), Error> {
-        with_store(|store| store.update(&state.into()))
+    fn update(state: State) -> Result<Vec<Warning>, Error> {
+        with_store(|store| store.update(&state.into()).map(warnings))
     }
 
     fn delete(state_id: String) -> Result<(), Error> {
         with_store(|store| store.delete(&state_id))
     }
 
-    fn clear(state_id: String) -> Result<(), Error> {
-        with_store(|store| store.clear(&state_id))
+    fn clear(state_id: String) -> Result<Vec<Warning>, Error> {
+        with_store(|store| store.clear(&state_id).map(warnings))
     }
 
-    fn copy(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+    fn copy(source: String, destination: String, keep_parts: bool) -> Result<Vec<Warning>, Error> {
         let copy = Copy { source: &source, destination: &destination, keep_parts };
-        with_store(|store| store.copy(copy))
+        with_store(|store| store.copy(copy).map(warnings))
     }
 
-    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<Vec<Warning>, Error> {
         let copy = Copy { source: &source, destination: &destination, keep_parts };
-        with_store(|store| store.move_state(copy))
+        with_store(|store| store.move_state(copy).map(warnings))
     }
 
     fn clear_all() -> Result<u64, Error> {
@@ -111,13 +111,17 @@ impl history::Guest for Component {
         with_store(|store| Ok(entries(store.versions(&state_id, before, limit)?)))
     }
 
-    fn restore(state_id: String, version: i64) -> Result<(), Error> {
-        with_store(|store| store.restore(&state_id, version))
+    fn restore(state_id: String, version: i64) -> Result<Vec<Warning>, Error> {
+        with_store(|store| store.restore(&state_id, version).map(warnings))
     }
 }
 
 fn entries(entries: Vec<state::Entry>) -> Vec<Entry> {
     entries.into_iter().map(Into::into).collect()
+}
+
+fn warnings(warnings: Vec<crate::Warning>) -> Vec<Warning> {
+    warnings.into_iter().map(Into::into).collect()
 }
 
 impl diagnostics::Guest for Component {

@@ -6,14 +6,17 @@ use std::time::Duration;
 use crate::clickhouse::{Client, Guard, Layout, StateRead};
 use crate::error::{Error, ErrorKind};
 use crate::lock::machine::{Action, Event, Machine};
-use crate::lock::refusal::{locked, not_taken};
+use crate::lock::refusal::{left_behind, locked, not_taken};
 use crate::lock::table::LockTable;
 use crate::lock::{Lock, Reading, lock_id};
 use crate::settings::{LockProtocol, LockSettings};
+use crate::warning::Warnings;
 
 /// The locks of all state ids.
 pub struct Locks<'a> {
     table: LockTable<'a>,
+    /// Rows that could not be removed.
+    pub(crate) warnings: Warnings,
 }
 
 /// What a caller wants of a lock.
@@ -39,7 +42,7 @@ impl<'a> Locks<'a> {
     /// The locks on the client's tables.
     #[must_use]
     pub fn new(client: Client<'a>) -> Self {
-        Self { table: LockTable::new(client) }
+        Self { table: LockTable::new(client), warnings: Warnings::default() }
     }
 
     pub(crate) fn client(&self) -> &Client<'a> {
@@ -105,11 +108,24 @@ impl<'a> Locks<'a> {
                 Action::Sleep(duration) => self.sleep(duration),
                 Action::Retry(duration) => self.sleep(self.client().jittered(duration)),
                 Action::DeleteStale => deleted(self.table.delete_stale(state_id, limits.stale)),
-                Action::DeleteOwn(lock_id) => deleted(self.table.delete_own(state_id, &lock_id, is_uncertain)),
+                Action::DeleteOwn(lock_id) => {
+                    let result = self.table.delete_own(state_id, &lock_id, is_uncertain);
+                    if let Err(error) = &result {
+                        self.warnings.add(left_behind(state_id, &lock_id, limits.stale, error));
+                    }
+                    deleted(result)
+                }
                 Action::Acquired(lock_id) => return Ok((self.lock(state_id, lock_id, wanted), last)),
                 Action::Locked(obstacle) => return Err(locked(state_id, limits, obstacle)),
                 Action::Fail(error) => return Err(error),
             };
+        }
+    }
+
+    /// Gives a lock up at the end of a call, which is not to fail for it.
+    pub(crate) fn release_after_call(&self, lock: &Lock) {
+        if let Err(error) = lock.release(self) {
+            self.warnings.add(left_behind(lock.state_id(), lock.lock_id(), lock.stale(), &error));
         }
     }
 

@@ -99,7 +99,13 @@ pub struct Machine {
     pause: Duration,
     /// What was last seen to be in the way.
     obstacle: Obstacle,
+    /// How often it was not known whether a candidate was inserted.
+    times_uncertain: u32,
 }
+
+/// How often it may be unknown whether a candidate was inserted: a server that is being restarted, or a proxy that closes
+/// connections, does not go on like that.
+const MOST_UNCERTAIN: u32 = 8;
 
 /// The first pause between attempts: about the time for which one update holds a lock.
 const FIRST_PAUSE: Duration = Duration::from_millis(25);
@@ -118,12 +124,23 @@ enum Phase {
     /// The lock is taken once the stale rows are gone. Their owners, who may go by another stale time, then know that
     /// they hold nothing, and peers do not count them.
     Tidying(String),
-    /// The candidate is being removed: to try again, or to fail.
-    Withdrawing(Option<Error>),
+    /// The candidate is being removed.
+    Withdrawing(Then),
     /// A live row stopped the insert: whose is it?
     LookingUpHolder,
     RemovingStale,
     Waiting,
+}
+
+/// What comes after the removal of a candidate.
+#[derive(Debug)]
+enum Then {
+    /// Another attempt: a rival was first.
+    Again,
+    /// Another attempt, unless this has happened too often: it was not known whether the candidate was inserted.
+    AgainAfter(Error),
+    /// The end.
+    Fail(Error),
 }
 
 impl Machine {
@@ -136,6 +153,7 @@ impl Machine {
             started: now,
             phase: Phase::Inserting,
             obstacle: Obstacle::Rivals,
+            times_uncertain: 0,
         }
     }
 
@@ -152,14 +170,14 @@ impl Machine {
             }
             (_, Event::Inserted { written: false, .. }) => self.go(Phase::LookingUpHolder, Action::Read),
             (_, Event::Claimed { lock_id }) => self.go(Phase::Claiming(lock_id), Action::Read),
-            (_, Event::InsertUncertain { lock_id, error }) => self.withdraw(lock_id, Some(error)),
+            (_, Event::InsertUncertain { lock_id, error }) => self.withdraw(lock_id, Then::AgainAfter(error)),
 
             (Phase::Looking(lock_id, _) | Phase::Claiming(lock_id), Event::Read(reading)) if reading.ordered => {
                 self.decide(lock_id, &reading)
             }
-            (Phase::Claiming(lock_id), Event::Read(_)) => self.withdraw(lock_id, None),
+            (Phase::Claiming(lock_id), Event::Read(_)) => self.withdraw(lock_id, Then::Again),
             (Phase::Looking(lock_id, _), Event::Read(_)) if self.limits.protocol == LockProtocol::Ticket => {
-                self.withdraw(lock_id, Some(no_tickets()))
+                self.withdraw(lock_id, Then::Fail(no_tickets()))
             }
             (Phase::Looking(lock_id, took), Event::Read(_)) => self.settle(lock_id, took),
             (Phase::Settling(lock_id), Event::Slept) => self.go(Phase::Settled(lock_id), Action::Read),
@@ -170,11 +188,12 @@ impl Machine {
                 | Phase::Settled(lock_id)
                 | Phase::Tidying(lock_id),
                 Event::Failed(error),
-            ) => self.withdraw(lock_id, Some(error)),
+            ) => self.withdraw(lock_id, Then::Fail(error)),
             (Phase::Tidying(lock_id), Event::Deleted) => Action::Acquired(lock_id),
 
-            (Phase::Withdrawing(Some(error)), _) => Action::Fail(error),
-            (Phase::Withdrawing(None), Event::Deleted) => self.wait(now),
+            (Phase::Withdrawing(Then::AgainAfter(error)), Event::Deleted) => self.wait_after(error, now),
+            (Phase::Withdrawing(Then::AgainAfter(error) | Then::Fail(error)), _) => Action::Fail(error),
+            (Phase::Withdrawing(Then::Again), Event::Deleted) => self.wait(now),
 
             (Phase::LookingUpHolder, Event::Read(reading)) => self.look_at(&reading, now),
             (Phase::RemovingStale, Event::Deleted) | (Phase::Waiting, Event::Slept) => self.insert(),
@@ -198,7 +217,7 @@ impl Machine {
         let settle = self.limits.settle;
         if took > settle {
             self.obstacle = Obstacle::SlowInsert(took);
-            return self.withdraw(lock_id, None);
+            return self.withdraw(lock_id, Then::Again);
         }
         self.go(Phase::Settling(lock_id), Action::Sleep(settle))
     }
@@ -211,12 +230,12 @@ impl Machine {
             Some(holder) if holder.lock_id == lock_id => Action::Acquired(lock_id),
             holder => {
                 self.obstacle = obstacle(holder);
-                self.withdraw(lock_id, None)
+                self.withdraw(lock_id, Then::Again)
             }
         }
     }
 
-    fn withdraw(&mut self, lock_id: String, then: Option<Error>) -> Action {
+    fn withdraw(&mut self, lock_id: String, then: Then) -> Action {
         self.go(Phase::Withdrawing(then), Action::DeleteOwn(lock_id))
     }
 
@@ -238,6 +257,12 @@ impl Machine {
         let pause = self.pause;
         self.pause = (pause * 2).min(self.limits.retry);
         self.go(Phase::Waiting, Action::Retry(pause))
+    }
+
+    /// [`Self::wait`], after it was not known whether a candidate was inserted.
+    fn wait_after(&mut self, error: Error, now: Duration) -> Action {
+        self.times_uncertain += 1;
+        if self.is_late(now) || self.times_uncertain == MOST_UNCERTAIN { Action::Fail(error) } else { self.wait(now) }
     }
 
     /// Whether another attempt would begin after the time to wait, which counts everything since the start, the

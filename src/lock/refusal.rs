@@ -1,10 +1,13 @@
-//! What is said when a lock is not taken.
+//! What is said when a lock is not taken, or not given up.
+
+use std::time::Duration;
 
 use crate::clickhouse::OUTCOME_UNKNOWN;
 use crate::error::{Error, ErrorKind};
 use crate::lock::machine::Obstacle;
 use crate::seconds::Seconds;
 use crate::settings::{LockSettings, PREFIX};
+use crate::warning::Warning;
 
 /// An insert of a lock row is no write of a state: of that the outcome is known.
 pub(super) fn not_taken(state_id: &str, mut error: Error) -> Error {
@@ -42,4 +45,19 @@ pub(super) fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) 
         ),
     };
     Error::new(ErrorKind::Locked, format!("the state of {state_id:?} {reason}; gave up after {waited}")).with_hint(hint)
+}
+
+/// A row could not be removed, and why.
+pub(super) fn left_behind(state_id: &str, lock_id: &str, stale: Duration, error: &Error) -> Warning {
+    let unlock = format!("meltano-state unlock {state_id} {lock_id} removes it");
+    Warning {
+        message: format!(
+            "lock {lock_id} of state id {state_id:?} could not be removed, and blocks others for up to {}: {error}",
+            Seconds(stale)
+        ),
+        hint: Some(match &error.hint {
+            Some(hint) => format!("{hint}; then {unlock}"),
+            None => unlock,
+        }),
+    }
 }

@@ -3,7 +3,7 @@
 use std::cell::Cell;
 use std::time::Duration;
 
-use crate::clickhouse::{Client, Layout, Look, StateRead, Statement, code};
+use crate::clickhouse::{Client, Deletion, Layout, Look, StateRead, code};
 use crate::error::{Error, ErrorKind};
 use crate::glob::Selection;
 use crate::lock::reading::holders;
@@ -153,10 +153,10 @@ impl<'a> LockTable<'a> {
 
     /// Deletes lock rows: as a patch, unless somebody, such as the add-on, deletes by mutation. Those could undo a patch,
     /// and the row would be back.
-    fn delete(&self, statement: &Statement) -> Result<(), Error> {
+    fn delete(&self, deletion: &Deletion) -> Result<(), Error> {
         match self.mutated.get() {
-            true => self.client.delete(statement),
-            false => self.client.delete_by_patch(statement),
+            true => self.client.delete(deletion),
+            false => self.client.delete_by_patch(deletion),
         }
     }
 }

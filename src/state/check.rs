@@ -6,7 +6,8 @@ use std::fmt;
 
 use serde::de::{DeserializeSeed, Deserializer, Error, MapAccess, SeqAccess, Visitor};
 
-/// How many arrays and objects may lie within each other. Readers commonly stop at 128, or soon after.
+/// How many arrays and objects may lie within each other. Readers commonly stop at 128, or soon after. It is the limit of
+/// `serde_json`'s parser, which so bounds every function here that goes down into a text.
 pub const DEEPEST: usize = 127;
 
 /// Whether an object has members, for a text that is one as RFC 8259 defines it, with no member twice, no half of a
@@ -16,33 +17,23 @@ pub const DEEPEST: usize = 127;
 /// Says what is wrong with the text, and where.
 pub fn check_object(text: &str) -> Result<bool, String> {
     let mut json = serde_json::Deserializer::from_str(text);
-    // The value counts its levels itself, to say so.
-    json.disable_recursion_limit();
-    let members = Value { level: 0 }.deserialize(&mut json).and_then(|members| json.end().map(|()| members));
-    let members = members.map_err(|error| {
-        // So it says when the first half of a surrogate pair stands alone.
-        error.to_string().replace("unexpected end of hex escape", "incomplete \\u escape or surrogate pair")
-    })?;
+    let members = Value.deserialize(&mut json).and_then(|members| json.end().map(|()| members));
+    let members = members.map_err(|error| in_our_words(&error.to_string()))?;
     if text.trim_start().starts_with('{') { Ok(members > 0) } else { Err("it is not a JSON object".to_owned()) }
 }
 
-/// Numbers that a machine's integer cannot hold come as objects with this member, which holds their text.
-const NUMBER: &str = "$serde_json::private::Number";
+fn in_our_words(error: &str) -> String {
+    error
+        .replace("recursion limit exceeded", &format!("more than {DEEPEST} arrays and objects lie within each other"))
+        // So it says when the first half of a surrogate pair stands alone.
+        .replace("unexpected end of hex escape", "incomplete \\u escape or surrogate pair")
+}
 
-/// A value of any kind within `level` others. It comes to the number of its members or elements.
+/// A value of any kind. It comes to the number of its members or elements.
+///
+/// A number that a machine's integer cannot hold comes as an object with one member, which holds its text.
 #[derive(Clone, Copy)]
-struct Value {
-    level: usize,
-}
-
-impl Value {
-    fn inner<E: Error>(self) -> Result<Self, E> {
-        if self.level == DEEPEST {
-            return Err(E::custom(format_args!("more than {DEEPEST} arrays and objects lie within each other")));
-        }
-        Ok(Self { level: self.level + 1 })
-    }
-}
+struct Value;
 
 impl<'de> DeserializeSeed<'de> for Value {
     type Value = usize;
@@ -80,9 +71,8 @@ impl<'de> Visitor<'de> for Value {
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut array: A) -> Result<usize, A::Error> {
-        let element = self.inner()?;
         let mut count = 0;
-        while array.next_element_seed(element)?.is_some() {
+        while array.next_element_seed(self)?.is_some() {
             count += 1;
         }
         Ok(count)
@@ -94,11 +84,8 @@ impl<'de> Visitor<'de> for Value {
             if keys.contains(&key) {
                 return Err(A::Error::custom(format_args!("the member {key:?} is there twice")));
             }
-            object.next_value_seed(if key == NUMBER { self } else { self.inner()? })?;
+            object.next_value_seed(self)?;
             keys.insert(key);
-        }
-        if keys.is_empty() {
-            self.inner()?;
         }
         Ok(keys.len())
     }
@@ -177,15 +164,22 @@ mod tests {
     fn levels() {
         let objects = |levels: usize| format!("{}1{}", r#"{"a":"#.repeat(levels), "}".repeat(levels));
         let arrays = |levels: usize| format!(r#"{{"a":{}{}}}"#, "[".repeat(levels - 1), "]".repeat(levels - 1));
+        let mixed = |levels: usize| format!("{}{}", r#"{"a":["#.repeat(levels / 2), "]}".repeat(levels / 2));
+        let numbers = |levels: usize| objects(levels).replace(r#""a""#, r#""$serde_json::private::Number""#);
         let empty =
             |levels: usize| format!("{}{}", r#"{"a":"#.repeat(levels), "}".repeat(levels)).replace(":}", ":{}}");
         assert_eq!(check_object(&objects(DEEPEST)), Ok(true));
+        assert_eq!(check_object(&numbers(DEEPEST)), Ok(true));
         assert_eq!(check_object(&arrays(DEEPEST)), Ok(true));
+        assert_eq!(check_object(&mixed(DEEPEST - 1)), Ok(true));
+        assert_eq!(check_object(&objects(DEEPEST).replace('1', "1e400")), Ok(true));
         assert_eq!(check_object(&empty(DEEPEST - 1)), Ok(true));
         refused(&empty(DEEPEST), "more than 127");
-        for levels in [DEEPEST + 1, 100_000] {
+        for levels in [DEEPEST + 1, 1_000_000] {
             refused(&objects(levels), "more than 127");
+            refused(&numbers(levels), "more than 127");
             refused(&arrays(levels), "more than 127");
+            refused(&mixed(levels), "more than 127");
         }
     }
 }

@@ -7,6 +7,7 @@ use crate::error::{Error, ErrorKind};
 use crate::lock::{Lock, Reading};
 use crate::record::{self, check_state_id};
 use crate::state::State;
+use crate::warning::Warning;
 
 /// From where to where, and how.
 #[derive(Clone, Copy, Debug)]
@@ -21,23 +22,24 @@ pub struct Copy<'a> {
 }
 
 impl Store<'_> {
-    /// Stores a state under another id too, under the lock of that id.
+    /// Stores a state under another id too, under the lock of that id. Says what was left behind, as [`Self::update`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] if there is nothing to copy or it would be copied onto itself;
     /// [`ErrorKind::CorruptState`] of the source; [`ErrorKind::Locked`] and [`ErrorKind::LockLost`] of the destination.
-    pub fn copy(&self, copy: Copy) -> Result<(), Error> {
+    pub fn copy(&self, copy: Copy) -> Result<Vec<Warning>, Error> {
         copy.check()?;
-        self.with_lock(copy.destination, StateRead::Version, |lock, reading| {
+        self.end(self.with_lock(copy.destination, StateRead::Version, |lock, reading| {
             self.copy_held(copy, lock, reading).map(drop)
-        })
+        }))
     }
 
-    /// Stores a state under another id and then removes it under its own, under the locks of both.
+    /// Stores a state under another id and then removes it under its own, under the locks of both. Says what was left behind,
+    /// as [`Self::update`].
     ///
     /// # Errors
     /// As [`Self::copy`]. Until the copy is made the state stays where it is.
-    pub fn move_state(&self, copy: Copy) -> Result<(), Error> {
+    pub fn move_state(&self, copy: Copy) -> Result<Vec<Warning>, Error> {
         copy.check()?;
         let Copy { source, destination, .. } = copy;
         let move_held = |lock: &Lock, reading| {
@@ -45,7 +47,7 @@ impl Store<'_> {
             self.client().delete(&self.client().tables().delete(source, Some(&version)))
         };
         // In the order of the ids, so that two moves never wait for each other.
-        if source < destination {
+        let moved = if source < destination {
             self.with_lock(source, StateRead::Nothing, |_, _| {
                 self.with_lock(destination, StateRead::Version, move_held)
             })
@@ -53,7 +55,8 @@ impl Store<'_> {
             self.with_lock(destination, StateRead::Version, |lock, reading| {
                 self.with_lock(source, StateRead::Nothing, |_, _| move_held(lock, reading))
             })
-        }
+        };
+        self.end(moved)
     }
 
     /// Copies under the lock of the destination, and says which version of the source it was.

@@ -8,6 +8,7 @@ use crate::lock::machine::Event;
 use crate::lock::{Acquire, Holder, Lock, Reading, Wanted};
 use crate::record::{self, Row, check_state_id, checked, merge_partial};
 use crate::state::State;
+use crate::warning::Warning;
 
 /// How often a write under a lock is tried while somebody who takes none writes too.
 const WRITE_ATTEMPTS: usize = 5;
@@ -42,12 +43,16 @@ impl<'a> Write<'a> {
 }
 
 impl Store<'_> {
-    /// Records what a pipeline has reached, under the lock.
+    /// Records what a pipeline has reached, under the lock, and says what was left behind: a lock that could not be removed.
     ///
     /// # Errors
     /// As [`Self::set`]; [`ErrorKind::Locked`], [`ErrorKind::LockLost`], and [`ErrorKind::CorruptState`] if what is
     /// stored cannot be merged with.
-    pub fn update(&self, state: &State) -> Result<(), Error> {
+    pub fn update(&self, state: &State) -> Result<Vec<Warning>, Error> {
+        self.end(self.update_under_own_lock(state))
+    }
+
+    fn update_under_own_lock(&self, state: &State) -> Result<(), Error> {
         let state = checked(state)?;
         let write = Write::update(&state);
         let wanted = self.wanted(write.reads());
@@ -159,13 +164,13 @@ impl Store<'_> {
         .with_hint("a process that takes no lock writes it; stop that process"))
     }
 
-    /// Removes a state under its lock. It is no error if there is none.
+    /// Removes a state under its lock. It is no error if there is none. Says what was left behind, as [`Self::update`].
     ///
     /// # Errors
     /// [`ErrorKind::Locked`]; otherwise as the server reports them.
-    pub fn clear(&self, state_id: &str) -> Result<(), Error> {
+    pub fn clear(&self, state_id: &str) -> Result<Vec<Warning>, Error> {
         check_state_id(state_id)?;
-        self.with_lock(state_id, StateRead::Nothing, |_, _| self.clear_held(state_id))
+        self.end(self.with_lock(state_id, StateRead::Nothing, |_, _| self.clear_held(state_id)))
     }
 
     /// Removes the versions that are there under the lock, which a read with the lock rows need not show all of. Had the
@@ -185,7 +190,8 @@ impl Store<'_> {
         check_state_id(state_id)?;
         let limits = options.limits(self.client().settings())?;
         let wanted = Wanted { limits, owner: &options.owner, state: StateRead::Nothing };
-        self.locks.acquire(state_id, &wanted).map(|(lock, _)| lock)
+        let acquired = self.locks.acquire(state_id, &wanted);
+        self.locks.warnings.end(acquired).map(|((lock, _), _)| lock)
     }
 
     /// The locks of the state ids that match a glob.
@@ -223,12 +229,17 @@ impl Store<'_> {
     }
 
     /// Gives a lock up, unless a write may still be on its way: then the lock lasts until it is stale, which no write
-    /// outlives. A failing release hides neither what was done nor why it was not.
+    /// outlives. A failing release is a warning.
     fn and_release<T>(&self, lock: &Lock, result: Result<T, Error>) -> Result<T, Error> {
         if !matches!(&result, Err(error) if error.kind == ErrorKind::OutcomeUnknown) {
-            let _ = lock.release(&self.locks);
+            self.locks.release_after_call(lock);
         }
         result
+    }
+
+    /// Ends a call that took a lock itself: what it left behind.
+    pub(super) fn end(&self, result: Result<(), Error>) -> Result<Vec<Warning>, Error> {
+        self.locks.warnings.end(result).map(|((), warnings)| warnings)
     }
 }
 

@@ -8,6 +8,7 @@ use crate::error::{Error, ErrorKind};
 use crate::record::{self, check_state_id};
 use crate::settings::PREFIX;
 use crate::state::Entry;
+use crate::warning::Warning;
 
 /// How many versions a page has unless the caller says otherwise.
 const ROWS: u32 = 1_000;
@@ -25,20 +26,20 @@ impl Store<'_> {
         answer.rows()?.into_iter().map(record::entry).collect()
     }
 
-    /// Stores a version again, as the newest one, under the lock.
+    /// Stores a version again, as the newest one, under the lock. Says what was left behind, as [`Self::update`].
     ///
     /// # Errors
     /// [`ErrorKind::InvalidArgument`] if there is no such version; [`ErrorKind::CorruptState`] if it cannot be used;
     /// [`ErrorKind::Locked`] and [`ErrorKind::LockLost`]; otherwise as the server reports them.
-    pub fn restore(&self, state_id: &str, version: i64) -> Result<(), Error> {
+    pub fn restore(&self, state_id: &str, version: i64) -> Result<Vec<Warning>, Error> {
         check_state_id(state_id)?;
         let statement = self.client().tables().version(state_id, version);
         let answer = self.client().run_if_exists(&statement)?.ok_or_else(not_kept)?;
         let row = answer.rows()?.pop().ok_or_else(|| no_version(state_id, version))?;
         let state = record::stored(state_id, row)?;
-        self.with_lock(state_id, StateRead::Version, |lock, reading| {
+        self.end(self.with_lock(state_id, StateRead::Version, |lock, reading| {
             self.write_held(lock, Write::replace(&state), reading.state)
-        })
+        }))
     }
 }
 

@@ -139,7 +139,7 @@ async fn an_update_of_nothing_is_written_as_given() {
 
 async fn check_refused(store: &mut Instance, partial: Option<&str>, completed: Option<&str>) {
     let bad = state("a", partial, completed);
-    for result in [store.set(&bad).await, store.update(&bad).await] {
+    for result in [store.set(&bad).await, store.update(&bad).await.map(drop)] {
         let error = component_error(result);
         assert_eq!(error.kind, ErrorKind::InvalidState, "{bad:?}");
         assert!(error.hint.is_some());

@@ -93,7 +93,7 @@ async fn moves_against_each_other_end() {
         let mut moved = 0;
         for _ in 0..10 {
             match store.move_state(source, destination, true).await {
-                Ok(()) => moved += 1,
+                Ok(_) => moved += 1,
                 error => assert_eq!(component_error(error).kind, ErrorKind::InvalidArgument),
             }
         }

@@ -35,7 +35,7 @@ async fn the_first_write_creates_the_tables() {
         assert_eq!(tables(&sandbox), BOTH);
     }
     check(async |store| store.set(&state("a", None, Some("{\"x\":1}"))).await.unwrap()).await;
-    check(async |store| store.update(&state("a", Some("{\"x\":1}"), None)).await.unwrap()).await;
+    check(async |store| drop(store.update(&state("a", Some("{\"x\":1}"), None)).await.unwrap())).await;
 }
 
 #[tokio::test]

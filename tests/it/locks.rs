@@ -269,9 +269,9 @@ async fn with_tickets_a_section_takes_three_requests_and_an_update_as_many_once_
                 store.update_locked(&lock, &state("a", Some("{\"y\":1}"), None)).await.unwrap();
                 store.release(lock).await.unwrap();
             }
-            "other" => store.update(&state("b", Some("{\"y\":1}"), None)).await.unwrap(),
-            "partial" => store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap(),
-            _ => store.update(&state("a", None, Some("{\"y\":1}"))).await.unwrap(),
+            "other" => drop(store.update(&state("b", Some("{\"y\":1}"), None)).await.unwrap()),
+            "partial" => drop(store.update(&state("a", Some("{\"y\":1}"), None)).await.unwrap()),
+            _ => drop(store.update(&state("a", None, Some("{\"y\":1}"))).await.unwrap()),
         }
         counted.requests() - before
     };

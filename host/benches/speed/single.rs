@@ -49,9 +49,9 @@ const SET: Task = Task {
 
 const UPDATE: Task = Task {
     name: "update",
-    component: |runtime, instance, n| runtime.block_on(instance.update(&state(ID, n))).expect("update"),
+    component: |runtime, instance, n| drop(runtime.block_on(instance.update(&state(ID, n))).expect("update")),
     // A state of its own: each side knows the state that it wrote last.
-    native: |store, n| store.update(&state(OTHER_ID, n)).expect("update"),
+    native: |store, n| drop(store.update(&state(OTHER_ID, n)).expect("update")),
     addon: Some(("update", 1)),
 };
 

@@ -2,8 +2,8 @@
 
 use std::io::{self, Write as _};
 
-use meltano_state_host::{CallError, Instance, Plugin};
-use serde_json::Value;
+use meltano_state_host::{CallError, Instance, Plugin, Warning};
+use serde_json::{Value, json};
 
 use super::arguments::Format;
 use super::failure::Failure;
@@ -31,6 +31,25 @@ impl Call {
     ) -> Result<T, Failure> {
         let activity = self.instance.activity();
         Ok(progress::watch(&activity, &self.waits, call(&mut self.instance)).await?)
+    }
+
+    /// [`Self::run`] of a call that takes a lock itself: what it left behind is said on standard error.
+    pub(super) async fn change(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Instance) -> Result<Vec<Warning>, CallError>,
+    ) -> Result<(), Failure> {
+        for Warning { message, hint } in self.run(call).await? {
+            let text = match self.format {
+                Format::Text => {
+                    let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
+                    output::visible(&format!("warning: {message}{hint}")).into_owned()
+                }
+                Format::Json => json!({"warning": {"message": message, "hint": hint}}).to_string(),
+            };
+            // The change is made, whether or not this is read.
+            let _ = writeln!(io::stderr(), "{text}");
+        }
+        Ok(())
     }
 
     /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.

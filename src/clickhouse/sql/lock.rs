@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::{Layout, Tables};
+use crate::clickhouse::Deletion;
 use crate::clickhouse::request::{Effect, Statement};
 
 /// A lock that the caller believes to hold.
@@ -121,34 +122,23 @@ impl Tables {
     }
 
     /// Removes the stale lock rows of a state id.
-    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration, layout: Layout) -> Statement {
-        let lock = &self.lock;
+    pub(crate) fn delete_stale(&self, state_id: &str, stale: Duration, layout: Layout) -> Deletion {
         let live = layout.live();
-        Statement::new(
-            Effect::Idempotent,
-            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND NOT ({live})"),
-        )
-        .param("state_id", state_id)
-        .param("stale_ms", stale.as_millis().to_string())
-        .few_rows()
+        Deletion::new(&self.lock, format!("state_id = {{state_id:String}} AND NOT ({live})")).with(|deletion| {
+            deletion.param("state_id", state_id).param("stale_ms", stale.as_millis().to_string()).few_rows()
+        })
     }
 
     /// Removes one lock.
-    pub(crate) fn delete_lock(&self, state_id: &str, lock_id: &str) -> Statement {
-        let lock = &self.lock;
-        Statement::new(
-            Effect::Idempotent,
-            format!("DELETE FROM {lock} WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}}"),
-        )
-        .param("state_id", state_id)
-        .param("lock_id", lock_id)
-        .few_rows()
+    pub(crate) fn delete_lock(&self, state_id: &str, lock_id: &str) -> Deletion {
+        Deletion::new(&self.lock, "state_id = {state_id:String} AND lock_id = {lock_id:String}")
+            .with(|deletion| deletion.param("state_id", state_id).param("lock_id", lock_id).few_rows())
     }
 
     /// Removes one lock after the statement that inserts its row, or renews it, which may still be carried out though the
     /// connection is lost: it has the same query id, and the server carries out one statement of an id at a time.
-    pub(crate) fn delete_uncertain_lock(&self, state_id: &str, lock_id: &str) -> Statement {
+    pub(crate) fn delete_uncertain_lock(&self, state_id: &str, lock_id: &str) -> Deletion {
         // Not for every lock: the server takes a moment to forget a statement that it has answered.
-        self.delete_lock(state_id, lock_id).query_id(lock_id)
+        self.delete_lock(state_id, lock_id).with(|deletion| deletion.query_id(lock_id))
     }
 }

@@ -3,7 +3,7 @@
 use super::page::{Order, Window};
 use super::{Held, Layout, Tables};
 use crate::clickhouse::request::{Effect, Statement};
-use crate::clickhouse::tsv;
+use crate::clickhouse::{Deletion, tsv};
 use crate::glob::Selection;
 use crate::state::{LONGEST_ID, State};
 
@@ -144,15 +144,15 @@ impl Tables {
     }
 
     /// Removes a state; of its versions only those up to `newest`, in milliseconds since 1970, if that is given.
-    pub(crate) fn delete(&self, state_id: &str, newest: Option<&str>) -> Statement {
-        let table = &self.state;
+    pub(crate) fn delete(&self, state_id: &str, newest: Option<&str>) -> Deletion {
         let bound = newest.map_or("", |_| UP_TO_NEWEST);
-        let sql = format!("DELETE FROM {table} WHERE state_id = {{state_id:String}}{bound}");
-        let statement = Statement::new(Effect::Idempotent, sql).param("state_id", state_id).few_rows();
-        match newest {
-            Some(newest) => statement.param("newest", newest),
-            None => statement,
-        }
+        Deletion::new(&self.state, format!("state_id = {{state_id:String}}{bound}")).with(|deletion| {
+            let deletion = deletion.param("state_id", state_id).few_rows();
+            match newest {
+                Some(newest) => deletion.param("newest", newest),
+                None => deletion,
+            }
+        })
     }
 
     /// How many states there are, and their newest version.
@@ -165,11 +165,9 @@ impl Tables {
     }
 
     /// Removes all versions of all states up to `newest`.
-    pub(crate) fn delete_all(&self, newest: &str) -> Statement {
+    pub(crate) fn delete_all(&self, newest: &str) -> Deletion {
         // Not TRUNCATE, which needs a privilege of its own and would remove what was written since they were counted.
-        let table = &self.state;
-        Statement::new(Effect::Idempotent, format!("DELETE FROM {table} WHERE true{UP_TO_NEWEST}"))
-            .param("newest", newest)
+        Deletion::new(&self.state, format!("true{UP_TO_NEWEST}")).with(|deletion| deletion.param("newest", newest))
     }
 }
 

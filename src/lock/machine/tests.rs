@@ -232,8 +232,8 @@ fn pauses_grow_up_to_the_limit() {
 fn failures_end_it_and_leave_no_row() {
     check(vec![(0, Event::Failed(failure()), Action::Fail(failure()))]);
     check(vec![
-        (0, Event::InsertUncertain { lock_id: MINE.to_owned(), error: failure() }, Action::DeleteOwn(MINE.to_owned())),
-        (0, Event::Deleted, Action::Fail(failure())),
+        (0, uncertain(), Action::DeleteOwn(MINE.to_owned())),
+        (0, Event::Failed(failure()), Action::Fail(failure())),
     ]);
     check(vec![
         (0, inserted(true, Duration::ZERO), Action::Sleep(seconds(1))),
@@ -245,6 +245,33 @@ fn failures_end_it_and_leave_no_row() {
         (0, inserted(false, Duration::ZERO), Action::Read),
         (0, Event::Failed(failure()), Action::Fail(failure())),
     ]);
+}
+
+fn uncertain() -> Event {
+    Event::InsertUncertain { lock_id: MINE.to_owned(), error: failure() }
+}
+
+#[test]
+fn an_insert_that_may_not_have_arrived_is_tried_again_once_its_row_is_gone() {
+    let removed = || Action::DeleteOwn(MINE.to_owned());
+    let milliseconds = Duration::from_millis;
+    check(vec![
+        (0, uncertain(), removed()),
+        (0, Event::Deleted, Action::Retry(milliseconds(25))),
+        (0, Event::Slept, Action::Insert),
+        (0, inserted(true, Duration::ZERO), Action::Sleep(seconds(1))),
+    ]);
+    // Not after the time to wait, and not for ever.
+    check(vec![(30, uncertain(), removed()), (30, Event::Deleted, Action::Fail(failure()))]);
+    let mut machine = machine(LockProtocol::Auto);
+    machine.next(Duration::ZERO, Event::Wanted);
+    for time in 1..8 {
+        assert_eq!(machine.next(Duration::ZERO, uncertain()), removed());
+        assert!(matches!(machine.next(Duration::ZERO, Event::Deleted), Action::Retry(_)), "{time}");
+        assert_eq!(machine.next(Duration::ZERO, Event::Slept), Action::Insert);
+    }
+    assert_eq!(machine.next(Duration::ZERO, uncertain()), removed());
+    assert_eq!(machine.next(Duration::ZERO, Event::Deleted), Action::Fail(failure()));
 }
 
 #[test]

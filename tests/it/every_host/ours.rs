@@ -1,6 +1,6 @@
 //! The contract in this project's own host, through its typed calls.
 
-use meltano_state_host::{CallError, Entry, Holder, Instance, RawState, Report, State};
+use meltano_state_host::{CallError, Entry, Holder, Instance, RawState, Report, State, Warning};
 use serde_json::{Value, json};
 
 use super::contract::{Outcome, Step};
@@ -22,18 +22,18 @@ pub(super) async fn carry_out(backend: &mut Instance, step: &Step) -> Outcome {
             let states: Vec<State> = argument(0).as_array().unwrap().iter().map(to_state).collect();
             outcome(backend.set_all(&states).await, Value::from)
         }
-        "store.update" => outcome(backend.update(&to_state(argument(0))).await, done),
+        "store.update" => outcome(backend.update(&to_state(argument(0))).await, warnings),
         "store.delete" => outcome(backend.delete(id(0)).await, done),
-        "store.clear" => outcome(backend.clear(id(0)).await, done),
-        "store.copy" => outcome(backend.copy(id(0), id(1), flag(2)).await, done),
-        "store.move-state" => outcome(backend.move_state(id(0), id(1), flag(2)).await, done),
+        "store.clear" => outcome(backend.clear(id(0)).await, warnings),
+        "store.copy" => outcome(backend.copy(id(0), id(1), flag(2)).await, warnings),
+        "store.move-state" => outcome(backend.move_state(id(0), id(1), flag(2)).await, warnings),
         "store.clear-all" => outcome(backend.clear_all().await, Value::from),
         "locking.holders" => {
             outcome(backend.holders(text(0)).await, |holders| holders.into_iter().map(holder).collect())
         }
         "locking.force-release" => outcome(backend.force_release(id(0), id(1)).await, Value::from),
         "history.versions" => outcome(backend.versions(id(0), argument(1).as_i64(), limit(2)).await, entries),
-        "history.restore" => outcome(backend.restore(id(0), argument(1).as_i64().unwrap()).await, done),
+        "history.restore" => outcome(backend.restore(id(0), argument(1).as_i64().unwrap()).await, warnings),
         "diagnostics.check" => outcome(backend.check().await, report),
         other => panic!("this host has no {other}"),
     }
@@ -49,6 +49,10 @@ fn outcome<T>(result: Result<T, CallError>, to_json: impl FnOnce(T) -> Value) ->
 
 fn done((): ()) -> Value {
     Value::Null
+}
+
+fn warnings(warnings: Vec<Warning>) -> Value {
+    warnings.into_iter().map(|warning| json!({"message": warning.message, "hint": warning.hint})).collect()
 }
 
 fn to_state(value: &Value) -> State {

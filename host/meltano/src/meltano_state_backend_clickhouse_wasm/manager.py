@@ -6,6 +6,7 @@ import json
 import typing as t
 from contextlib import contextmanager
 
+import structlog
 from meltano.core.project import Project
 from meltano.core.state_store import MeltanoState, StateStoreManager
 
@@ -18,6 +19,8 @@ if t.TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
     from wasmtime.component import Record
+
+logger = structlog.stdlib.get_logger(__name__)
 
 
 class ClickHouseStateStoreManager(StateStoreManager):
@@ -104,7 +107,10 @@ class ClickHouseStateStoreManager(StateStoreManager):
     def clear(self, state_id: str) -> None:  # type: ignore[misc]
         """Remove a state under its lock. Meltano's own method, which is marked as final, means the same."""
         with self._session.turn(state_id):
-            self._store("delete" if state_id in self._session.held else "clear", state_id)
+            if state_id in self._session.held:
+                self._store("delete", state_id)
+            else:
+                _warn(state_id, self._store("clear", state_id))
 
     def clear_all(self) -> int:
         """Remove all states and return how many there were. Takes no lock."""
@@ -140,7 +146,7 @@ class ClickHouseStateStoreManager(StateStoreManager):
         if lock:
             lock.write(function, _to_record(state))
         else:
-            self._store(function, _to_record(state))
+            _warn(state.state_id, self._store(function, _to_record(state)))
 
 
 class ClickHouseHttpsStateStoreManager(ClickHouseStateStoreManager):
@@ -158,6 +164,12 @@ class ClickHouseHttpsStateStoreManager(ClickHouseStateStoreManager):
             for definition in settings.DEFINITIONS
         }
         super().__init__(**{**named, **kwargs})
+
+
+def _warn(state_id: str, warnings: list[Record] | None) -> None:
+    """Say what a call left behind although it was carried out."""
+    for warning in map(vars, warnings or []):
+        logger.warning("%s (%s)", warning["message"], warning["hint"], state_id=state_id)
 
 
 def _from_record(state: Record) -> MeltanoState:

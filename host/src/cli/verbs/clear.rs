@@ -29,7 +29,7 @@ async fn one(call: &mut Call, id: &str, consent: Consent) -> Result<(), Failure>
     if !consent.force {
         consent::ask(&plan.sentence(), &plan.lines())?;
     }
-    call.run(async |instance| instance.clear(id).await).await?;
+    call.change(async |instance| instance.clear(id).await).await?;
     call.done(json!({"cleared": id}), &format!("the state of {} is removed", output::name(id)))
 }
 

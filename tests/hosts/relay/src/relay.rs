@@ -2,7 +2,7 @@
 
 use bindings::exports::meltano::state_backend::store::Guest;
 use bindings::meltano::state_backend::store;
-use bindings::meltano::state_backend::types::{Entry, Error, RawState, State};
+use bindings::meltano::state_backend::types::{Entry, Error, RawState, State, Warning};
 
 #[allow(unsafe_code, missing_docs, unused_qualifications, unreachable_pub, reason = "generated")]
 mod bindings {
@@ -51,7 +51,7 @@ impl Guest for Relay {
         store::set_all(&states)
     }
 
-    fn update(state: State) -> Result<(), Error> {
+    fn update(state: State) -> Result<Vec<Warning>, Error> {
         store::update(&state)
     }
 
@@ -59,15 +59,15 @@ impl Guest for Relay {
         store::delete(&state_id)
     }
 
-    fn clear(state_id: String) -> Result<(), Error> {
+    fn clear(state_id: String) -> Result<Vec<Warning>, Error> {
         store::clear(&state_id)
     }
 
-    fn copy(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+    fn copy(source: String, destination: String, keep_parts: bool) -> Result<Vec<Warning>, Error> {
         store::copy(&source, &destination, keep_parts)
     }
 
-    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<(), Error> {
+    fn move_state(source: String, destination: String, keep_parts: bool) -> Result<Vec<Warning>, Error> {
         store::move_state(&source, &destination, keep_parts)
     }
 
