@@ -365,9 +365,7 @@ fn where_no_table_exists_nothing_is_read_and_nothing_is_deleted() {
         let (answer, _) =
             play(vec![exception(code)], |client| client.run_if_exists(&Statement::new(Effect::Read, "SELECT 1")));
         assert_eq!(answer.unwrap(), None);
-        let (result, _) = play(vec![exception(code)], |client| {
-            client.delete(&all_of_t())
-        });
+        let (result, _) = play(vec![exception(code)], |client| client.delete(&all_of_t()));
         result.unwrap();
     }
 }

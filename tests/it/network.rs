@@ -225,7 +225,10 @@ async fn a_write_whose_answer_is_lost_has_an_unknown_outcome_unless_a_repetition
     assert_eq!(error.kind, ErrorKind::OutcomeUnknown, "{error}");
     assert_eq!(sandbox.sql("SELECT count() FROM {}.state FINAL"), "1\n");
     assert!(error.message.contains(listed("its outcome is unknown")), "{error}");
-    // The insert of a lock row must not be repeated, and is no write of a state.
-    let error = component_error(instance(&uri(&losing(1), "30"), &[]).await.update(&value).await);
+    // The insert of a lock row is no write of a state. It must not be repeated; after its removal there is another.
+    instance(&uri(&losing(1), "30"), &[]).await.update(&value).await.unwrap();
+    assert_eq!(sandbox.lock_rows(), "");
+    let error = component_error(instance(&uri(&losing(usize::MAX), "2"), &[]).await.update(&value).await);
     assert_eq!(error.kind, ErrorKind::Unreachable, "{error}");
+    assert!(error.hint.as_ref().unwrap().contains("meltano-state unlock a 00000000-"), "{error:?}");
 }

@@ -39,8 +39,8 @@ const PROBE: Duration = Duration::from_millis(250);
 
 /// A pooling HTTP/1.1 client, for plain HTTP and for HTTPS.
 ///
-/// At most 64 requests are under way at once. Others wait for their turn, in the order in which they came, for as long as
-/// an answer may take.
+/// At most 64 requests are under way at once. Others wait for their turn, in the order in which they came, for half of the time
+/// that an answer may take: so that the caller is told that the request was not sent, rather than that no answer came.
 ///
 /// A request that meets a connection which the server has closed is sent again over a new one if no byte of it was
 /// written, and only then, so no write is carried out twice.
@@ -96,7 +96,7 @@ impl Default for PooledClient {
 impl Transport for PooledClient {
     fn send(&self, request: Request<WasiBody>, options: RequestOptions) -> Sending<'_> {
         Box::pin(async move {
-            let turn = self.turn(options.first_byte_timeout.unwrap_or(DEFAULT_TIMEOUT)).await?;
+            let turn = self.turn(options.first_byte_timeout.unwrap_or(DEFAULT_TIMEOUT) / 2).await?;
             let answer = if request.uri().scheme() == Some(&Scheme::HTTPS) {
                 if self.tls.accepts_anyone()
                     && let Some(activity) = request.extensions().get::<Arc<Activity>>()

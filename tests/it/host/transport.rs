@@ -14,7 +14,7 @@ use meltano_state_host::{Plugin, PooledClient, Settings, Transport};
 use super::server::{Server, read_request};
 
 pub(crate) const OK: &str = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\n1\n";
-const NO_ROWS: &str = "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n";
+const NO_ROWS: &str = "HTTP/1.1 200 OK\r\nX-ClickHouse-Format: TabSeparated\r\nContent-Length: 0\r\n\r\n";
 const SHORT: Duration = Duration::from_millis(50);
 
 pub(crate) fn request(uri: &str) -> Request<WasiBody> {
@@ -99,7 +99,12 @@ async fn no_turn_in_time() {
     for answer in &mut waiting {
         assert!(tokio::time::timeout(Duration::ZERO, answer).await.is_err());
     }
-    let options = RequestOptions { connect_timeout: Some(SHORT), ..RequestOptions::default() };
+    // To wait for a turn is not to connect.
+    let options = RequestOptions {
+        connect_timeout: Some(Duration::from_millis(1)),
+        first_byte_timeout: Some(SHORT),
+        ..RequestOptions::default()
+    };
     let result = exchange(&client, &uri, options).await;
     assert!(matches!(result, Err(Error::ConnectionLimitReached)), "{result:?}");
     // Requests that are given up make room.

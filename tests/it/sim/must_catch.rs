@@ -86,7 +86,7 @@ fn updates_that_do_not_compare() {
 /// The next holder sees a state that changes under its lock.
 #[test]
 fn a_lock_released_after_a_write_of_unknown_outcome() {
-    check(Scenario { slow: &[0, 0, 200], ..CUT }, Rules { keep: false, ..ALL_RULES }, Kind::LateWrite, 20_000);
+    check(Scenario { slow: &[0, 0, 200], ..CUT }, Rules { keep: false, ..ALL_RULES }, Kind::LateWrite, 60_000);
 }
 
 #[test]
