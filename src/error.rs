@@ -130,6 +130,12 @@ impl From<Details> for Error {
     }
 }
 
+impl AsRef<Self> for Error {
+    fn as_ref(&self) -> &Self {
+        self
+    }
+}
+
 impl Deref for Error {
     type Target = Details;
 

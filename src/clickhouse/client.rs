@@ -98,10 +98,10 @@ impl<'a> Client<'a> {
     /// # Errors
     /// [`ErrorKind::OutcomeUnknown`] if a write was sent and no answer came; otherwise what the failure was.
     pub fn run(&self, statement: &Statement) -> Result<Answer, Error> {
-        self.carry_out(statement).map_err(|failure| self.blame_version(failure.error))
+        self.carry_out(statement).map_err(|failure| self.blame_version(failure.into_error(statement.effect)))
     }
 
-    /// As [`Self::run`], with how far it came.
+    /// As [`Self::run`], with how far it came. The error is that of the last attempt.
     pub(crate) fn carry_out(&self, statement: &Statement) -> Result<Answer, Failure> {
         let now = || self.ports.clock.now();
         let start = now();
@@ -157,11 +157,7 @@ impl<'a> Client<'a> {
                     .filter(|error| error.code() != Some(code::QUERY_WITH_SAME_ID_IS_ALREADY_RUNNING));
                 continue;
             }
-            return Err(if may_have_arrived && statement.effect != Effect::Read {
-                Failure { error: explain::outcome_unknown(failure.error), ..failure }
-            } else {
-                failure
-            });
+            return Err(Failure { may_have_arrived, ..failure });
         }
     }
 
@@ -187,7 +183,7 @@ impl<'a> Client<'a> {
     }
 
     /// What an old server does not know is explained by its version.
-    fn blame_version(&self, error: Error) -> Error {
+    pub(crate) fn blame_version(&self, error: Error) -> Error {
         if !explain::may_be_too_old(&error) {
             return error;
         }
@@ -206,10 +202,16 @@ impl<'a> Client<'a> {
     /// # Errors
     /// As [`Self::run`] and [`Self::create_tables`].
     pub fn run_creating(&self, statement: &Statement) -> Result<Answer, Error> {
-        match self.run(statement) {
-            Err(error) if is_missing(&error) => {
+        let result = self.carry_out_creating(statement);
+        result.map_err(|failure| self.blame_version(failure.into_error(statement.effect)))
+    }
+
+    /// As [`Self::run_creating`], with how far it came.
+    pub(crate) fn carry_out_creating(&self, statement: &Statement) -> Result<Answer, Failure> {
+        match self.carry_out(statement) {
+            Err(failure) if is_missing(&failure.error) => {
                 self.create_tables()?;
-                self.run(statement)
+                self.carry_out(statement)
             }
             other => other,
         }
@@ -234,9 +236,7 @@ impl<'a> Client<'a> {
                 Err(failure) if failure.error.code() == Some(code::SUPPORT_IS_DISABLED) => {
                     self.lightweight_deletes.set(false);
                 }
-                other => {
-                    return existing(other.map_err(|failure| self.blame_version(failure.error))).map(drop);
-                }
+                other => return self.removed(other),
             }
         }
         self.run_if_exists(&deletion.heavyweight()).map(drop)
@@ -251,12 +251,15 @@ impl<'a> Client<'a> {
         if self.patch_deletes.get() {
             match self.carry_out(&deletion.patch()) {
                 Err(failure) if may_not_patch(&failure.error) => self.patch_deletes.set(false),
-                other => {
-                    return existing(other.map_err(|failure| self.blame_version(failure.error))).map(drop);
-                }
+                other => return self.removed(other),
             }
         }
         self.delete(deletion)
+    }
+
+    /// What came of a deletion.
+    fn removed(&self, result: Result<Answer, Failure>) -> Result<(), Error> {
+        existing(result.map_err(|failure| self.blame_version(failure.into_error(Effect::Idempotent)))).map(drop)
     }
 
     /// Creates the database and the tables where they do not exist.

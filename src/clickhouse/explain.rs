@@ -10,7 +10,7 @@ use crate::settings::{PREFIX, Settings};
 const LONGEST_QUOTE: usize = 500;
 
 /// What the message of such a write begins with.
-pub(crate) const OUTCOME_UNKNOWN: &str = "a write was sent and its outcome is unknown: ";
+const OUTCOME_UNKNOWN: &str = "a write was sent and its outcome is unknown: ";
 
 /// What to do about a write whose outcome is unknown.
 const LOOK_FIRST: &str = "look at what is stored before writing again";
@@ -201,7 +201,8 @@ pub(crate) fn may_be_too_old(error: &Error) -> bool {
 pub(crate) fn outcome_unknown(mut error: Error) -> Error {
     error.kind = ErrorKind::OutcomeUnknown;
     error.message.insert_str(0, OUTCOME_UNKNOWN);
-    error.with_hint(LOOK_FIRST)
+    let hint = error.hint.take().map_or_else(|| LOOK_FIRST.to_owned(), |hint| format!("{LOOK_FIRST}; {hint}"));
+    error.with_hint(hint)
 }
 
 /// The first part of a text from the outside, on one line.

@@ -1,17 +1,18 @@
 //! How an attempt to carry out a statement failed.
 
 use crate::clickhouse::passing::{self, Again, Outcome};
+use crate::clickhouse::{Effect, explain};
 use crate::error::{Error, ErrorKind};
 use crate::ports::TransportErrorKind;
 
-/// A failed attempt.
+/// A failed attempt, or all attempts with the error of the last.
 pub(crate) struct Failure {
     pub(crate) error: Error,
     /// How far it came.
     pub(crate) stage: Stage,
     /// What may be sent again.
     pub(super) again: Again,
-    /// Whether the server may have carried the statement out.
+    /// Whether the server may have carried the statement out, or may yet do it.
     pub(super) may_have_arrived: bool,
     /// What is wrong with the connection, if that is it.
     pub(super) connection: Option<Broken>,
@@ -27,6 +28,20 @@ pub(super) enum Broken {
 }
 
 impl Failure {
+    /// Whether the statement was not carried out for sure: it was not sent, or ClickHouse itself says so. A proxy's word is
+    /// not enough.
+    pub(crate) fn is_settled(&self) -> bool {
+        !self.may_have_arrived && (self.stage != Stage::Answer || self.error.server.is_some())
+    }
+
+    /// The error for who sent a statement of that effect.
+    pub(super) fn into_error(self, effect: Effect) -> Error {
+        match effect {
+            Effect::Idempotent | Effect::Once if self.may_have_arrived => explain::outcome_unknown(self.error),
+            _ => self.error,
+        }
+    }
+
     /// No complete answer came. `has_answered` is whether the server has answered this client before: then one that
     /// cannot be reached is most likely being restarted.
     pub(super) fn of_transport(kind: TransportErrorKind, error: Error, has_answered: bool) -> Self {
@@ -59,6 +74,12 @@ impl Failure {
             }
         };
         Self { error, stage: Stage::Answer, again, may_have_arrived: outcome == Outcome::Unknown, connection: None }
+    }
+}
+
+impl AsRef<Error> for Failure {
+    fn as_ref(&self) -> &Error {
+        &self.error
     }
 }
 

@@ -19,7 +19,6 @@ pub(crate) mod version;
 
 pub use client::Client;
 pub use deletion::Deletion;
-pub(crate) use explain::OUTCOME_UNKNOWN;
 pub(crate) use failure::Stage;
 pub use request::{Effect, Statement};
 pub use response::Answer;

@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::time::Duration;
 
 use crate::clickhouse::{Client, Guard, Layout, StateRead};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::lock::machine::{Action, Event, Machine};
 use crate::lock::refusal::{left_behind, locked, not_taken};
 use crate::lock::table::LockTable;
@@ -148,7 +148,8 @@ impl<'a> Locks<'a> {
             let stale = wanted.limits.stale;
             // The layout may just have turned out to be another.
             let guard = if layout == Layout::Ordered { guard } else { Guard::Alone };
-            self.client().run_creating(&tables.insert_candidate(state_id, &lock_id, wanted.owner, stale, layout, guard))
+            let statement = tables.insert_candidate(state_id, &lock_id, wanted.owner, stale, layout, guard);
+            self.client().carry_out_creating(&statement)
         });
         match answer {
             Ok(answer) => Event::Inserted {
@@ -157,9 +158,8 @@ impl<'a> Locks<'a> {
                 written: answer.written_rows != Some(0),
                 took: ports.clock.now() - start,
             },
-            // Only ClickHouse's own word says that nothing was inserted: a proxy's does not.
-            Err(error) if error.server.is_some() && error.kind != ErrorKind::OutcomeUnknown => Event::Failed(error),
-            Err(error) => Event::InsertUncertain { lock_id, error: not_taken(state_id, error) },
+            Err(failure) if failure.is_settled() => Event::Failed(self.client().blame_version(failure.error)),
+            Err(failure) => Event::InsertUncertain { lock_id, error: not_taken(state_id, failure.error) },
         }
     }
 

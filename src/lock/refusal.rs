@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::clickhouse::OUTCOME_UNKNOWN;
 use crate::error::{Error, ErrorKind};
 use crate::lock::machine::Obstacle;
 use crate::seconds::Seconds;
@@ -11,13 +10,12 @@ use crate::warning::Warning;
 
 /// An insert of a lock row is no write of a state: of that the outcome is known.
 pub(super) fn not_taken(state_id: &str, mut error: Error) -> Error {
-    if error.kind != ErrorKind::OutcomeUnknown {
-        return error;
+    error.message = format!("the lock of state id {state_id:?} was not taken, and nothing was written: {error}");
+    if error.hint.is_some() {
+        error
+    } else {
+        error.with_hint("try again; if it stays so, meltano-state check finds out why")
     }
-    let cause = error.message.strip_prefix(OUTCOME_UNKNOWN).unwrap_or(&error.message);
-    error.message = format!("the lock of state id {state_id:?} was not taken, and nothing was written: {cause}");
-    error.kind = ErrorKind::Unreachable;
-    error.with_hint("try again; if it stays so, meltano-state check finds out why")
 }
 
 /// Another holds it, or others do in turns, for longer than the wait limit.

@@ -120,9 +120,9 @@ impl<'a> LockTable<'a> {
     }
 
     /// Runs a statement that depends on the layout, again if the table turns out to have the add-on's columns.
-    pub(super) fn with_layout<T>(&self, run: impl Fn(Layout) -> Result<T, Error>) -> Result<T, Error> {
+    pub(super) fn with_layout<T, E: AsRef<Error>>(&self, run: impl Fn(Layout) -> Result<T, E>) -> Result<T, E> {
         match run(self.layout.get()) {
-            Err(error) if self.is_of_other_layout(&error) => run(self.layout.get()),
+            Err(error) if self.is_of_other_layout(error.as_ref()) => run(self.layout.get()),
             other => other,
         }
     }

@@ -220,3 +220,27 @@ async fn settings_that_are_missing_are_named_before_any_request() {
     assert_eq!(error.kind, ErrorKind::MissingSetting);
     assert!(error.message.contains("state_backend.clickhouse.database"), "{error}");
 }
+
+/// Each part alone may be as large as a state, both together may not.
+#[tokio::test]
+async fn a_merge_that_makes_a_state_too_large_is_refused() {
+    const LARGEST: usize = 24 << 20;
+    let text = |length: usize| format!("{{\"k\":\"{}\"}}", "x".repeat(length - 8));
+    let sandbox = Sandbox::new();
+    let mut store = sandbox.instance().await;
+    let (completed, partial) = (text(LARGEST - 40), text(30));
+    store.set(&state("a", Some(&partial), Some(&completed))).await.unwrap();
+    let stored = Some(state("a", Some(&partial), Some(&completed)));
+    let too_much = state("a", Some(&format!("{{\"m\":\"{}\"}}", "y".repeat(11))), None);
+    for _ in 0..2 {
+        let error = component_error(store.update(&too_much).await);
+        assert_eq!(error.kind, ErrorKind::InvalidState);
+        assert!(error.message.contains("nothing was written"), "{error}");
+        assert!(store.get("a").await.unwrap() == stored, "it is what it was");
+    }
+    assert_eq!(sandbox.lock_rows(), "");
+    // What just fits is stored.
+    let shorter = state("a", Some("{\"m\":1}"), None);
+    store.update(&shorter).await.unwrap();
+    assert_eq!(store.get("a").await.unwrap().unwrap().partial_state.unwrap().len(), partial.len() + ",\"m\":1".len());
+}

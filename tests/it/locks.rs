@@ -572,7 +572,7 @@ async fn a_lock_row_that_comes_late_is_taken_back() {
             store.release(lock).await.unwrap();
         } else {
             let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
-            assert_eq!(error.kind, ErrorKind::Unreachable);
+            assert_eq!(error.kind, ErrorKind::TimedOut);
             assert!(error.message.contains("nothing was written"), "{error}");
         }
         tokio::time::sleep(Duration::from_millis(1500)).await;

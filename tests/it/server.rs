@@ -16,7 +16,7 @@ pub(crate) struct Server {
     /// The port of the native protocol, of the embedded server.
     native_port: Option<u16>,
     /// The embedded server ends when its stdin does, at the latest with this process.
-    _process: Option<Child>,
+    process: Option<Child>,
 }
 
 /// The server that all tests share.
@@ -25,7 +25,7 @@ pub(crate) static SERVER: LazyLock<Server> = LazyLock::new(|| match std::env::va
         let server = Server {
             uri: Url::parse(&uri).expect("MELTANO_STATE_BACKEND_URI is a URI"),
             native_port: None,
-            _process: None,
+            process: None,
         };
         users::create(&server);
         server
@@ -47,9 +47,11 @@ pub(crate) fn xtask() -> Command {
     Command::new(xtask)
 }
 
-fn start(users: &Path, config: &Path) -> (Child, String) {
+fn start(users: &Path, config: &Path, more: &[&str]) -> (Child, String) {
     let mut process = xtask()
-        .args(["clickhouse", "--port", "0", "--until-stdin-closes", "--users"])
+        .args(["clickhouse", "--until-stdin-closes"])
+        .args(more)
+        .arg("--users")
         .arg(users)
         .arg("--config")
         .arg(config)
@@ -72,6 +74,23 @@ pub(crate) fn unused_port() -> u16 {
 impl Server {
     /// An embedded server with this much more in its configuration.
     pub(crate) fn embedded(config: &str) -> Self {
+        Self::started(config, &["--port", "0"])
+    }
+
+    /// An embedded server on this port and these data.
+    pub(crate) fn embedded_at(port: u16, data: &Path) -> Self {
+        let data = data.to_str().expect("a path in UTF-8");
+        Self::started("", &["--port", &port.to_string(), "--path", data])
+    }
+
+    /// Kills it, without giving it time for anything.
+    pub(crate) fn kill(self) {
+        let mut process = self.process.expect("an embedded server");
+        process.kill().expect("it runs");
+        process.wait().expect("it ends");
+    }
+
+    fn started(config: &str, more: &[&str]) -> Self {
         let file = |text: String| {
             let mut file = tempfile::Builder::new().suffix(".xml").tempfile().expect("a temporary file");
             file.write_all(text.as_bytes()).expect("it can be written");
@@ -79,9 +98,9 @@ impl Server {
         };
         let users = file(users::xml());
         let config = file(format!("<clickhouse>{config}</clickhouse>"));
-        let (process, port) = start(users.path(), config.path());
+        let (process, port) = start(users.path(), config.path(), more);
         let uri = Url::parse(&format!("clickhouse://meltano:s3cret@127.0.0.1:{port}/default")).expect("a URI");
-        Self { uri, native_port: None, _process: Some(process) }
+        Self { uri, native_port: None, process: Some(process) }
     }
 
     /// The server's URI for its administrator.

@@ -115,7 +115,26 @@ pub(crate) const SKIPPING: User = User {
     grants: MINIMAL,
 };
 
-const ALL: [User; 19] = [
+/// May take locks and not give them up.
+pub(crate) const TAKER: User = User {
+    name: "taker",
+    readonly: 0,
+    settings: &[],
+    fixed: &[],
+    grants: &["SELECT, INSERT, ALTER DELETE ON {}.state", "SELECT, INSERT ON {}.state_lock"],
+};
+pub(crate) const WITHOUT_DDL: User =
+    User { name: "without_ddl", readonly: 0, settings: &[("allow_ddl", "0")], fixed: &[], grants: MINIMAL };
+/// One statement at a time.
+pub(crate) const SINGLE: User = User {
+    name: "single",
+    readonly: 0,
+    settings: &[("max_concurrent_queries_for_user", "1")],
+    fixed: &[],
+    grants: MINIMAL,
+};
+
+const ALL: [User; 22] = [
     LIMITED,
     READER,
     READER_WITH_SETTINGS,
@@ -135,6 +154,9 @@ const ALL: [User; 19] = [
     TIED,
     UNPATCHED,
     SKIPPING,
+    TAKER,
+    WITHOUT_DDL,
+    SINGLE,
 ];
 
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.

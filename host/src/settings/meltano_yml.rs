@@ -17,6 +17,10 @@ const OURS: &str = "state_backend.clickhouse.";
 /// # Errors
 /// When the text is not YAML, or names a setting of this backend that does not exist or is not a single value.
 pub(super) fn settings(text: &str, file: &Path) -> Result<Vec<(String, String)>, SettingsError> {
+    if brackets_open_at_once(text) > MOST_BRACKETS {
+        let reason = format!("more than {MOST_BRACKETS} brackets are open at once");
+        return Err(SettingsError::unreadable(file, reason));
+    }
     // An error's text names line and column and shows nothing of the file.
     let mut document: Value = yaml_serde::from_str(text).map_err(|error| SettingsError::unreadable(file, error))?;
     document.apply_merge().map_err(|error| SettingsError::unreadable(file, error))?;
@@ -50,6 +54,22 @@ pub(super) fn settings(text: &str, file: &Path) -> Result<Vec<(String, String)>,
         }
     }
     Ok(settings)
+}
+
+/// The parser takes a time that grows with their square before it finds that they are too many. In texts and comments there
+/// may be brackets too, but not so many.
+const MOST_BRACKETS: usize = 10_000;
+
+fn brackets_open_at_once(text: &str) -> usize {
+    let (_, most) = text.bytes().fold((0_usize, 0), |(open, most), byte| {
+        let open = match byte {
+            b'[' | b'{' => open + 1,
+            b']' | b'}' => open.saturating_sub(1),
+            _ => open,
+        };
+        (open, most.max(open))
+    });
+    most
 }
 
 fn is_in_block(key: &str) -> bool {
