@@ -430,7 +430,7 @@ async fn a_stale_row_that_comes_back_does_not_stop_a_holder() {
 
 /// Whether a lock row is inserted without a look for a live one.
 fn is_claim(request: &Seen<'_>) -> bool {
-    request.contains("stale_ms) SELECT {") && !request.contains("NOT EXISTS")
+    request.contains("stale_ms) SELECT {") && !request.contains("NOT IN")
 }
 
 #[tokio::test]
@@ -503,7 +503,7 @@ async fn a_lock_whose_table_was_replaced_is_lost() {
 async fn an_uncertain_insert_of_a_lock_is_taken_back() {
     let sandbox = Sandbox::new();
     sandbox.instance().await.init().await.unwrap();
-    let lost = faults().when(|request| request.contains("NOT EXISTS"), Fault::FailAfter);
+    let lost = faults().when(|request| request.contains("NOT IN"), Fault::FailAfter);
     let mut store = instance_over(lost, &sandbox).await;
     let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
     assert_eq!(error.kind, ErrorKind::Unreachable);
@@ -588,8 +588,7 @@ async fn a_lock_inserted_behind_a_proxy_that_says_it_was_not_is_taken_back() {
     sandbox.instance().await.init().await.unwrap();
     for status in [408, 429, 500, 502, 503, 504] {
         let refusing = Fault::AnswerAfter { status };
-        let mut store =
-            instance_over(faults().when(|request| request.contains("NOT EXISTS"), refusing), &sandbox).await;
+        let mut store = instance_over(faults().when(|request| request.contains("NOT IN"), refusing), &sandbox).await;
         let error = component_error(store.update(&state("a", Some("{\"x\":1}"), None)).await);
         assert_ne!(error.kind, ErrorKind::OutcomeUnknown, "{status}");
     }

@@ -48,7 +48,11 @@ impl Tables {
             Guard::Queue => String::new(),
             Guard::Alone => {
                 let live = layout.live();
-                format!(" WHERE NOT EXISTS (SELECT 1 FROM {lock} WHERE state_id = {{state_id:String}} AND {live})")
+                // Not EXISTS: ClickHouse 25.8.1 to 25.8.4 takes it for false whatever is there (ClickHouse#86415).
+                format!(
+                    " WHERE {{state_id:String}} NOT IN \
+                     (SELECT state_id FROM {lock} WHERE state_id = {{state_id:String}} AND {live})"
+                )
             }
         };
         let statement = Statement::new(Effect::Once, format!("INSERT INTO {lock} ({columns}) SELECT {values}{alone}"))
@@ -114,7 +118,7 @@ impl Tables {
             Effect::Idempotent,
             format!(
                 "INSERT INTO {lock} ({columns}) SELECT {values} FROM {lock} \
-                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND EXISTS ({is_held}) \
+                 WHERE state_id = {{state_id:String}} AND lock_id = {{lock_id:String}} AND (SELECT count() FROM ({is_held})) = 1 \
                  GROUP BY state_id, lock_id"
             ),
         );
