@@ -7,7 +7,8 @@ use uuid::Builder;
 
 use crate::clickhouse::failure::{Failure, Stage};
 use crate::clickhouse::{
-    Answer, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
+    Answer, Effect, Existing, HistoryPlan, Statement, Tables, Upgrade, code, existing, explain, request, response, schema,
+    upgrade, version,
 };
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts, TransportErrorKind};
@@ -233,23 +234,32 @@ impl<'a> Client<'a> {
     /// # Errors
     /// As [`Self::run`], above all [`ErrorKind::PermissionDenied`].
     pub fn create_tables(&self) -> Result<(), Error> {
-        schema::create(self, &self.tables)
+        self.create_absent(&existing::read(self)?)
     }
 
-    /// Gives a lock table of the add-on's layout our columns and sorting key, if no live lock is in it and the user may.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn upgrade_lock_table(&self) -> Result<(), Error> {
+    /// Creates what is not among what exists.
+    pub(crate) fn create_absent(&self, existing: &Existing) -> Result<(), Error> {
+        schema::create(self, existing)
+    }
+
+    /// Gives a lock table of the add-on's layout our columns and sorting key, if no live lock is in it.
+    pub(crate) fn upgrade_lock_table(&self) -> Result<Upgrade, Error> {
         upgrade::lock_table(self)
     }
 
+    /// For how long the last of the live locks counts yet; none if there is none.
+    pub(crate) fn longest_live_lock(&self) -> Result<Option<Duration>, Error> {
+        upgrade::longest_live_lock(self)
+    }
+
+    /// Finishes upgrades of the lock table that were broken off.
+    pub(crate) fn finish_upgrades(&self, existing: &Existing) -> Result<(), Error> {
+        upgrade::finish(self, &existing.leftovers)
+    }
+
     /// Begins, changes or ends the keeping of earlier versions, as the setting says. Without it all stays as it is.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn keep_history(&self) -> Result<(), Error> {
-        self.settings.history_days.map_or(Ok(()), |days| history::keep(self, days))
+    pub(crate) fn keep_history(&self, existing: &Existing) -> Result<(), Error> {
+        HistoryPlan::new(existing, self.settings.history_days).carry_out(self)
     }
 
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.

@@ -2,6 +2,7 @@
 
 mod client;
 pub mod code;
+pub(crate) mod existing;
 mod explain;
 mod failure;
 mod history;
@@ -16,10 +17,13 @@ mod upgrade;
 pub(crate) mod version;
 
 pub use client::Client;
+pub(crate) use existing::Existing;
 pub(crate) use explain::OUTCOME_UNKNOWN;
 pub(crate) use failure::Stage;
+pub(crate) use history::HistoryPlan;
 pub use request::{Effect, Statement};
 pub use response::Answer;
 pub(crate) use response::{incomplete, text};
 pub(crate) use sql::{Fence, Guard, Held, Look, Over, Window, quote};
 pub use sql::{Layout, StateRead, Tables};
+pub(crate) use upgrade::Upgrade;

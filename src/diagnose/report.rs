@@ -116,6 +116,15 @@ impl Finding {
         Self { status: Status::Warning, found: found.into(), hint: Some(hint.into()) }
     }
 
+    /// This finding and another one of the same step.
+    pub(super) fn and(self, other: Option<Self>) -> Self {
+        let Some(other) = other else { return self };
+        let status = if self.status == Status::Ok { other.status } else { self.status };
+        let hints: Vec<String> = self.hint.into_iter().chain(other.hint).collect();
+        let hint = (!hints.is_empty()).then(|| hints.join("; "));
+        Self { status, found: format!("{}; {}", self.found, other.found), hint }
+    }
+
     /// This finding, unless there is an error.
     pub(super) fn unless(self, error: Option<Error>) -> Self {
         error.map_or(self, Self::from)

@@ -3,7 +3,7 @@
 use std::io::{self, Write as _};
 
 use meltano_state_host::{CallError, Instance, Plugin};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::arguments::Format;
 use super::failure::Failure;
@@ -40,6 +40,16 @@ impl Call {
             Format::Text => writeln!(io::stderr(), "{}", output::visible(sentence)),
             Format::Json => output::line(&result.to_string()),
         })
+    }
+
+    /// Says on standard error what a caller should know of a result.
+    pub(super) fn warn(&self, message: &str, hint: &str) {
+        let text = match self.format {
+            Format::Text => output::visible(&format!("warning: {message}\nhint: {hint}")).into_owned(),
+            Format::Json => json!({"warning": {"message": message, "hint": hint}}).to_string(),
+        };
+        // The result counts, whether or not this is read.
+        let _ = writeln!(io::stderr(), "{text}");
     }
 
     /// A word to people about what happens on the way.
