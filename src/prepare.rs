@@ -1,10 +1,9 @@
 //! `init`: brings the database, the tables and the history to what the settings say, and tells of each what was done.
 
 use crate::clickhouse::existing::{self, Table};
-use crate::clickhouse::{Client, Existing, HistoryPlan, Upgrade, code};
+use crate::clickhouse::{Client, Existing, HistoryPlan, code};
 use crate::diagnose::{self, Job, Known, Names};
-use crate::error::{Error, ErrorKind};
-use crate::seconds::Seconds;
+use crate::error::{Details, Error, ErrorKind};
 
 /// What `init` did about one thing, or would do.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -83,7 +82,10 @@ impl Deed {
 }
 
 /// Why something is left as it is, and what to do about it.
-type Reason = (String, Option<String>);
+struct Reason {
+    note: String,
+    hint: String,
+}
 
 /// What every `init` goes by.
 struct Init<'a> {
@@ -98,8 +100,8 @@ struct Init<'a> {
 /// what it would do.
 ///
 /// # Errors
-/// [`ErrorKind::SchemaMismatch`] if a table is of another kind; [`ErrorKind::PermissionDenied`], before anything was
-/// done with `dry_run`; otherwise as the server reports them.
+/// [`ErrorKind::SchemaMismatch`] if a table is of another kind; [`ErrorKind::PermissionDenied`], with `dry_run` as without;
+/// otherwise as the server reports them.
 pub(crate) fn init(client: &Client, dry_run: bool) -> Result<Vec<Prepared>, Error> {
     let (existing, names) = (existing::read(client)?, Names::new(client.settings()));
     let days = client.settings().history_days;
@@ -109,11 +111,13 @@ pub(crate) fn init(client: &Client, dry_run: bool) -> Result<Vec<Prepared>, Erro
 }
 
 impl Init<'_> {
-    fn carry_out(&self) -> Result<Vec<Prepared>, Error> {
-        let Self { client, existing, names, .. } = self;
-        let mut lacks_upgrade = None;
+    fn carry_out(self) -> Result<Vec<Prepared>, Error> {
+        let Self { client, existing, .. } = &self;
         if self.dry_run {
-            lacks_upgrade = self.missing_privileges()?;
+            let is_due = |job| job != Job::Upgrade && diagnose::is_due(job, existing, self.history);
+            if let Some(Reason { note, hint }) = self.missing(&is_due)? {
+                return Err(Error::new(ErrorKind::PermissionDenied, note).with_hint(hint));
+            }
         } else {
             client.create_absent(existing)?;
             if existing.state.is_some() {
@@ -123,97 +127,87 @@ impl Init<'_> {
         let created = |exists: bool| if exists { Deed::Right } else { Deed::Created };
         let (lock, reason) = match &existing.lock {
             None => (Deed::Created, None),
-            Some(table) => self.upgrade(table, lacks_upgrade)?,
+            Some(table) => self.upgrade(table)?,
         };
-        let (history, note, hint) = self.history();
-        let (why, how) = reason.unzip();
-        let prepared = |thing, name: &str, deed, note, hint| Prepared { thing, name: name.to_owned(), deed, note, hint };
+        let (database, state) = (created(existing.database), created(existing.state.is_some()));
+        let (note, hint) = reason.map_or((None, None), |reason| (Some(reason.note), Some(reason.hint)));
+        let (history, is, todo) = self.history();
+        let Names { database: database_name, state: state_name, lock: lock_name, history: history_name, .. } =
+            self.names;
         Ok(vec![
-            prepared(Thing::Database, &names.database, created(existing.database), None, None),
-            prepared(Thing::StateTable, &names.state, created(existing.state.is_some()), None, None),
-            prepared(Thing::LockTable, &names.lock, lock, why, how.flatten()),
-            prepared(Thing::History, &names.history, history, note, hint),
+            Prepared { thing: Thing::Database, name: database_name, deed: database, note: None, hint: None },
+            Prepared { thing: Thing::StateTable, name: state_name, deed: state, note: None, hint: None },
+            Prepared { thing: Thing::LockTable, name: lock_name, deed: lock, note, hint },
+            Prepared { thing: Thing::History, name: history_name, deed: history, note: Some(is), hint: todo },
         ])
     }
 
-    /// Fails as `init` would for want of a privilege; what is wanting to upgrade the lock table alone is returned.
-    fn missing_privileges(&self) -> Result<Option<Reason>, Error> {
-        let jobs = diagnose::jobs(&self.existing, self.history);
-        if jobs.is_empty() {
+    /// What the user lacks for some jobs, as far as the server can tell: what one that is too old does not show may come
+    /// from a role.
+    fn missing(&self, wants: &dyn Fn(Job) -> bool) -> Result<Option<Reason>, Error> {
+        let wanted = diagnose::wanted(&self.names, wants);
+        if wanted.is_empty() {
             return Ok(None);
         }
-        // What a server that is too old to tell does not show may come from a role.
-        let Known::Missing(missing) = diagnose::find_missing(self.client, diagnose::wanted(&jobs, &self.names))? else {
-            return Ok(None);
-        };
-        let (upgrade, others): (Vec<_>, Vec<_>) = missing.into_iter().partition(|wanted| wanted.is_for(Job::Upgrade));
-        let reason = |missing: &[_]| (diagnose::lacks(missing), diagnose::grants(missing, &self.names.user));
-        if !others.is_empty() {
-            let (lacks, grants) = reason(&others);
-            return Err(Error::new(ErrorKind::PermissionDenied, lacks).with_hint(grants));
-        }
-        let (lacks, grants) = reason(&upgrade);
-        Ok((!upgrade.is_empty()).then_some((lacks, Some(grants))))
+        Ok(match diagnose::find_missing(self.client, wanted)? {
+            Known::Missing(missing) if !missing.is_empty() => Some(Reason {
+                note: format!("the user lacks {}", diagnose::list(&missing, "", "")),
+                hint: diagnose::grants(&missing, &self.names.user),
+            }),
+            _ => None,
+        })
     }
 
     /// Upgrades the lock table if it is old, and finishes upgrades that were broken off.
-    fn upgrade(&self, table: &Table, lacks: Option<Reason>) -> Result<(Deed, Option<Reason>), Error> {
+    fn upgrade(&self, table: &Table) -> Result<(Deed, Option<Reason>), Error> {
         let Self { client, existing, .. } = self;
         let is_old = table.is_old_lock();
         if !is_old && existing.leftovers.is_empty() {
             return Ok((Deed::Right, None));
         }
         if is_old && table.is_replicated() {
-            return Ok((Deed::Left, Some((format!("it {}", diagnose::OLD_LAYOUT), Some(diagnose::REPLICATED.to_owned())))));
+            let reason = Reason { note: format!("it {}", diagnose::OLD_LAYOUT), hint: diagnose::REPLICATED.to_owned() };
+            return Ok((Deed::Left, Some(reason)));
         }
-        if lacks.is_some() {
-            return Ok((Deed::Left, lacks));
+        if let Some(reason) = self.missing(&|job| job == Job::Upgrade)? {
+            return Ok((Deed::Left, Some(reason)));
         }
-        let upgrade = match (is_old, self.dry_run) {
-            (true, true) => Ok(client.longest_live_lock()?.map_or(Upgrade::Done, Upgrade::Locked)),
+        let obstacle = match (is_old, self.dry_run) {
+            (true, true) => client.live_locks(),
             (true, false) => client.upgrade_lock_table(),
-            (false, true) => Ok(Upgrade::Done),
-            (false, false) => client.finish_upgrades(existing).map(|()| Upgrade::Done),
+            (false, true) => Ok(None),
+            (false, false) => client.finish_upgrades(existing).map(|()| None),
         };
-        let reason = match upgrade {
-            Ok(Upgrade::Done) => return Ok((Deed::Upgraded, None)),
-            Ok(Upgrade::Locked(left)) => (
-                format!("locks are held in it, of which the last one counts for up to {} yet", Seconds(left)),
-                "run meltano-state init again when no pipeline runs; meltano-state lock list shows who holds them".to_owned(),
-            ),
-            Ok(Upgrade::Contended) => {
-                ("others upgrade it at the same time".to_owned(), "run meltano-state init again".to_owned())
+        let reason = match obstacle {
+            Ok(None) => return Ok((Deed::Upgraded, None)),
+            Ok(Some((note, hint))) => Reason { note, hint: hint.to_owned() },
+            // What a server that is too old to be asked before does not allow, or a database without such tables cannot do.
+            Err(error) if error.kind == ErrorKind::PermissionDenied || error.code() == Some(code::NOT_IMPLEMENTED) => {
+                let Details { message: note, hint, .. } = error.into_details();
+                let hint = hint.unwrap_or_else(|| "move the tables to a database with the engine Atomic".to_owned());
+                Reason { note, hint }
             }
-            Err(error) if error.kind == ErrorKind::PermissionDenied => {
-                let wanted = diagnose::wanted(&[Job::Upgrade], &self.names);
-                (error.into_details().message, diagnose::grants(&wanted, &self.names.user))
-            }
-            Err(error) if error.code() == Some(code::NOT_IMPLEMENTED) => (
-                error.into_details().message,
-                "move the tables to a database with the engine Atomic, ClickHouse's default".to_owned(),
-            ),
             Err(error) => return Err(error),
         };
-        Ok((Deed::Left, Some((reason.0, Some(reason.1)))))
+        Ok((Deed::Left, Some(reason)))
     }
 
     /// What was done about the history, what it is like now, and what to do about it.
-    fn history(&self) -> (Deed, Option<String>, Option<String>) {
+    fn history(&self) -> (Deed, String, Option<String>) {
         let HistoryPlan { days, create, change, begin, end } = self.history;
-        let found = diagnose::history_in_words(&self.existing);
+        let existing = &self.existing;
+        let kept = existing.history.map(|history| history.days);
         if end {
-            let note = "no further versions of states are recorded; those that are there stay until they are old";
-            return (Deed::Ended, Some(note.to_owned()), None);
+            return (Deed::Ended, diagnose::history_in_words(kept, false), None);
         }
         if create || begin || change {
-            let deed = if create || begin { Deed::Begun } else { Deed::Changed };
-            return (deed, Some(format!("earlier versions of states are kept for {days} days")), None);
+            let deed = if change && !begin { Deed::Changed } else { Deed::Begun };
+            return (deed, diagnose::history_in_words(Some(Some(days.into())), true), None);
         }
-        let is_set = self.client.settings().history_days.is_some();
-        if self.existing.is_recorded() && !is_set {
-            let hint = "set history_days to keep, change or (with 0) end it";
-            return (Deed::Left, found.map(|found| format!("{found}, and history_days is not set")), Some(hint.to_owned()));
+        let is = diagnose::history_in_words(kept, existing.is_recorded());
+        if existing.is_recorded() && self.client.settings().history_days.is_none() {
+            return (Deed::Left, format!("{is}, and history_days is not set"), Some(diagnose::SET_DAYS.to_owned()));
         }
-        (Deed::Right, Some(found.unwrap_or_else(|| "no earlier versions of states are kept".to_owned())), None)
+        (Deed::Right, is, None)
     }
 }

@@ -7,8 +7,8 @@ use uuid::Builder;
 
 use crate::clickhouse::failure::{Failure, Stage};
 use crate::clickhouse::{
-    Answer, Effect, Existing, HistoryPlan, Statement, Tables, Upgrade, code, existing, explain, request, response, schema,
-    upgrade, version,
+    Answer, Effect, Existing, HistoryPlan, Obstacle, Statement, Tables, code, existing, explain, request, response,
+    schema, upgrade, version,
 };
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts, TransportErrorKind};
@@ -94,7 +94,7 @@ impl<'a> Client<'a> {
         let start = self.ports.clock.now();
         let mut pause = FIRST_PAUSE;
         // The same for all attempts: the server then refuses one while it still carries out another.
-        let random_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
+        let random_id = self.random_id();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut times_lost = 0;
@@ -242,14 +242,14 @@ impl<'a> Client<'a> {
         schema::create(self, existing)
     }
 
-    /// Gives a lock table of the add-on's layout our columns and sorting key, if no live lock is in it.
-    pub(crate) fn upgrade_lock_table(&self) -> Result<Upgrade, Error> {
+    /// Gives a lock table of the add-on's layout our columns and sorting key, or says what stands in the way.
+    pub(crate) fn upgrade_lock_table(&self) -> Result<Option<Obstacle>, Error> {
         upgrade::lock_table(self)
     }
 
-    /// For how long the last of the live locks counts yet; none if there is none.
-    pub(crate) fn longest_live_lock(&self) -> Result<Option<Duration>, Error> {
-        upgrade::longest_live_lock(self)
+    /// The live locks, if there are any, as they stand in the way of an upgrade.
+    pub(crate) fn live_locks(&self) -> Result<Option<Obstacle>, Error> {
+        upgrade::live_locks(self)
     }
 
     /// Finishes upgrades of the lock table that were broken off.
@@ -260,6 +260,11 @@ impl<'a> Client<'a> {
     /// Begins, changes or ends the keeping of earlier versions, as the setting says. Without it all stays as it is.
     pub(crate) fn keep_history(&self, existing: &Existing) -> Result<(), Error> {
         HistoryPlan::new(existing, self.settings.history_days).carry_out(self)
+    }
+
+    /// A UUID that nobody else has.
+    pub(crate) fn random_id(&self) -> String {
+        Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string()
     }
 
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.

@@ -83,7 +83,7 @@ pub(crate) fn read(client: &Client) -> Result<Existing, Error> {
          WHERE database = {database:String} AND name = {state:String} AND has(dependencies_table, {feed:String}) \
          UNION ALL SELECT 5, name, '', '' FROM system.tables \
          WHERE database = {database:String} AND startsWith(name, {lock:String}) \
-         AND match(substring(name, length({lock:String}) + 1), '^_(old|new(_[0-9a-f]{32})?)$') \
+         AND match(substring(name, length({lock:String}) + 1), '^_(old|new(_[0-9a-f-]{36})?)$') \
          AND sorting_key IN ('state_id', 'state_id, lock_id') AND engine_full LIKE '%locked_at)%' FORMAT TabSeparated",
     )
     .param("database", client.schema())

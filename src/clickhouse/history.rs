@@ -41,19 +41,19 @@ impl HistoryPlan {
     /// As the server reports them.
     pub(super) fn carry_out(self, client: &Client) -> Result<(), Error> {
         let tables = client.tables();
-        let mut statements = Vec::new();
         if self.create {
-            statements.push(tables.create_history(self.days));
+            client.run(&tables.create_history(self.days))?;
         }
         if self.change {
-            statements.push(tables.change_history_days(self.days));
+            client.run(&tables.change_history_days(self.days))?;
         }
         if self.begin {
-            statements.extend([tables.create_history_feed(), tables.begin_history()]);
+            client.run(&tables.create_history_feed())?;
+            client.run(&tables.begin_history())?;
         }
         if self.end {
-            statements.push(tables.drop_history_feed());
+            client.run(&tables.drop_history_feed())?;
         }
-        statements.iter().try_for_each(|statement| client.run(statement).map(drop))
+        Ok(())
     }
 }

@@ -26,4 +26,4 @@ pub use response::Answer;
 pub(crate) use response::{incomplete, text};
 pub(crate) use sql::{Fence, Guard, Held, Look, Over, Window, quote};
 pub use sql::{Layout, StateRead, Tables};
-pub(crate) use upgrade::Upgrade;
+pub(crate) use upgrade::Obstacle;

@@ -12,23 +12,14 @@
 
 use std::time::Duration;
 
-use uuid::Builder;
-
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::sql::quote;
-use crate::clickhouse::{Client, code, existing, response, schema};
+use crate::clickhouse::{Client, code, existing, schema};
 use crate::error::{Error, ErrorKind};
 use crate::settings::LOCK_TABLE_TTL;
 
-/// What became of the lock table.
-pub(crate) enum Upgrade {
-    /// It is ours now.
-    Done,
-    /// Live locks are in it, of which the last one counts for that time yet.
-    Locked(Duration),
-    /// Others were upgrading it all the time.
-    Contended,
-}
+/// Why a lock table stays as it is, and what to do about it.
+pub(crate) type Obstacle = (String, &'static str);
 
 /// How often it is tried while others upgrade too, with a pause between that grows.
 const ATTEMPTS: u32 = 12;
@@ -36,52 +27,52 @@ const ATTEMPTS: u32 = 12;
 const FIRST_PAUSE: Duration = Duration::from_millis(100);
 const LONGEST_PAUSE: Duration = Duration::from_secs(1);
 
-/// Replaces the lock table if it is an old one and no live lock is in it.
+/// Replaces the lock table if it is an old one and nothing stands in the way.
 ///
 /// # Errors
 /// As the server reports them, above all [`ErrorKind::PermissionDenied`]: then nothing was made.
-pub(super) fn lock_table(client: &Client) -> Result<Upgrade, Error> {
+pub(super) fn lock_table(client: &Client) -> Result<Option<Obstacle>, Error> {
     let mut pause = FIRST_PAUSE;
     for _ in 0..ATTEMPTS {
         if !is_old(client)? {
-            return Ok(Upgrade::Done);
+            return Ok(None);
         }
-        if let Some(upgrade) = attempt(client)? {
-            return Ok(upgrade);
+        if let Some(obstacle) = live_locks(client)? {
+            finish(client, &existing::read(client)?.leftovers)?;
+            return Ok(Some(obstacle));
+        }
+        if attempt(client)? {
+            return Ok(None);
         }
         client.ports().clock.sleep(client.jittered(pause));
         pause = (pause * 2).min(LONGEST_PAUSE);
     }
-    Ok(Upgrade::Contended)
+    Ok(Some(("others upgrade it at the same time".to_owned(), "run meltano-state init again")))
 }
 
 fn is_old(client: &Client) -> Result<bool, Error> {
     Ok(existing::read(client)?.lock.is_some_and(|lock| lock.is_old_lock()))
 }
 
-/// None if another upgrade came between.
-fn attempt(client: &Client) -> Result<Option<Upgrade>, Error> {
+/// Whether the lock table is a new one now; if not, another upgrade came between, or a lock was taken.
+fn attempt(client: &Client) -> Result<bool, Error> {
     let new = unused(client);
     let swap = swap(client, &new)?;
     schema::create_lock(client, &new)?;
     let others = existing::read(client)?.leftovers;
     finish(client, others.iter().filter(|other| !new.ends_with(&quote(other))))?;
     // A look of its own, after the others were taken away: it has to show what they have swapped before.
-    if !is_old(client)? {
+    if !is_old(client)? || live_locks(client)?.is_some() {
         drop_table(client, &new)?;
-        return Ok(Some(Upgrade::Done));
-    }
-    if let Some(left) = longest_live_lock(client)? {
-        drop_table(client, &new)?;
-        return Ok(Some(Upgrade::Locked(left)));
+        return Ok(false);
     }
     match client.run(&swap) {
         Ok(_) => {}
-        Err(error) if error.code() == Some(code::UNKNOWN_TABLE) => return Ok(None),
+        Err(error) if error.code() == Some(code::UNKNOWN_TABLE) => return Ok(false),
         // It may still be carried out, unless its table has gone before.
         Err(error) if error.kind == ErrorKind::OutcomeUnknown => {
             take_over(client, &new)?;
-            return Ok(None);
+            return Ok(false);
         }
         Err(error) => {
             drop_table(client, &new)?;
@@ -89,7 +80,7 @@ fn attempt(client: &Client) -> Result<Option<Upgrade>, Error> {
         }
     }
     carry_over(client, &new)?;
-    Ok(Some(Upgrade::Done))
+    Ok(true)
 }
 
 /// Finishes upgrades that were broken off, given the unquoted names of the tables that they have left. One that is still
@@ -134,8 +125,7 @@ fn unless_gone<T>(result: Result<T, Error>) -> Result<bool, Error> {
 /// The quoted name of a table beside the lock table that nobody else uses.
 fn unused(client: &Client) -> String {
     let (_, lock) = client.table_names();
-    let random = Builder::from_random_bytes(client.ports().random.random().to_be_bytes()).into_uuid().simple();
-    format!("{}.{}", client.tables().database, quote(&format!("{lock}_new_{random}")))
+    format!("{}.{}", client.tables().database, quote(&format!("{lock}_new_{}", client.random_id())))
 }
 
 /// The statement that lets a table change places with the lock table. Never to be repeated: that would swap back.
@@ -157,15 +147,19 @@ fn swap(client: &Client, new: &str) -> Result<Statement, Error> {
     }
 }
 
-/// For how long the last of the live locks counts yet; none if there is none.
-pub(super) fn longest_live_lock(client: &Client) -> Result<Option<Duration>, Error> {
+/// The live locks, if there are any.
+pub(super) fn live_locks(client: &Client) -> Result<Option<Obstacle>, Error> {
     let lock = &client.tables().lock;
     let sql = format!(
-        "SELECT 1, toUnixTimestamp(max(locked_at)) + {{stale:UInt64}} - toUnixTimestamp(now()) FROM {lock} \
+        "SELECT toUnixTimestamp(max(locked_at)) + {{stale:UInt64}} - toUnixTimestamp(now()) FROM {lock} \
          WHERE locked_at > now() - {{stale:UInt64}} HAVING count() > 0 FORMAT TabSeparated"
     );
     let stale = client.settings().lock.stale.as_secs() + 1;
-    let statement = Statement::new(Effect::Read, sql).param("stale", stale.to_string());
-    let Some([_, left]) = client.run(&statement)?.rows::<2>()?.pop() else { return Ok(None) };
-    Ok(Some(Duration::from_secs(response::text(left)?.parse().unwrap_or(0))))
+    let rows = client.run(&Statement::new(Effect::Read, sql).param("stale", stale.to_string()))?.texts()?;
+    Ok(rows.into_iter().flatten().next().map(|left| {
+        (
+            format!("locks are held in it, of which the last one counts for up to {left} s yet"),
+            "run meltano-state init again when no pipeline runs; meltano-state lock list shows who holds them",
+        )
+    }))
 }

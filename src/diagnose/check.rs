@@ -81,12 +81,20 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
         }
     };
     let days = client.settings().history_days;
-    let wanted = needs::wanted(&jobs(&existing, days, read_only), &names);
+    let history = HistoryPlan::new(&existing, days);
+    let wanted = needs::wanted(&names, &|job| match job {
+        Job::Read => true,
+        // One who may only read wants nothing else.
+        _ if read_only => false,
+        Job::Write => true,
+        Job::LookBack => existing.history.is_some() || existing.is_recorded() || history.begin,
+        job => needs::is_due(job, &existing, history),
+    });
     let listed = privileges::list(&wanted, "", "");
     let known = privileges::find_missing(client, wanted);
 
     report.add(tried, existence(&existing, &names, known.as_ref(), read_only));
-    report.add("compare with what the statements need", layout::judge(&existing, &names, days));
+    report.add("compare with what the statements need", layout::judge(&existing, &names, days, false));
     report.add(format!("CHECK GRANT {listed}"), privileges(known, &names, read_only));
     report.add("compare the clocks", clocks);
     let finding = profile.map_or_else(Finding::from, |rows| profile::judge(&rows, &names.user));
@@ -96,21 +104,6 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
     } else {
         report.add("", Finding::skipped("the tables are not replicated"));
     }
-}
-
-/// What the user wants to do, given what exists. One who may only read wants nothing else.
-fn jobs(existing: &Existing, days: Option<u16>, read_only: bool) -> Vec<Job> {
-    let mut jobs = vec![Job::Read];
-    if read_only {
-        return jobs;
-    }
-    let history = HistoryPlan::new(existing, days);
-    jobs.push(Job::Write);
-    jobs.extend(needs::jobs(existing, history));
-    if existing.history.is_some() || existing.is_recorded() || history.begin {
-        jobs.push(Job::LookBack);
-    }
-    jobs
 }
 
 /// What exists, and whether the rest can be created.
@@ -154,10 +147,11 @@ fn privileges(known: Result<Known, Error>, names: &Names, read_only: bool) -> Fi
         }
         Ok(Known::Missing(missing)) => {
             let hint = privileges::grants(&missing, &names.user);
-            let found = privileges::lacks(&missing);
-            match missing.iter().any(|wanted| wanted.job.purpose().is_none()) {
-                true => Finding::failed(found, hint),
-                false => Finding::warning(found, hint),
+            let found = format!("the user lacks {}", privileges::list(&missing, "", ""));
+            if missing.iter().all(|wanted| matches!(wanted.job, Job::Upgrade | Job::LookBack)) {
+                Finding::warning(format!("{found}, to replace the lock table or to look into the history"), hint)
+            } else {
+                Finding::failed(found, hint)
             }
         }
         Ok(Known::NotFound(missing)) => Finding::warning(

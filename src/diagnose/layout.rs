@@ -2,12 +2,12 @@
 
 use super::names::Names;
 use super::report::{Finding, Status};
-use crate::clickhouse::existing::{Existing, History, LOCK_KEY, OLD_LOCK_KEY, Table};
+use crate::clickhouse::existing::{Existing, LOCK_KEY, OLD_LOCK_KEY, Table};
 use crate::error::{Details, Error, ErrorKind};
 
-/// Judges what exists, given the setting `history_days`.
-pub(super) fn judge(existing: &Existing, names: &Names, days: Option<u16>) -> Finding {
-    if existing.history_feed && existing.history.is_none() {
+/// Judges what exists, given the setting `history_days`, and whether a broken history is about to be mended.
+pub(super) fn judge(existing: &Existing, names: &Names, days: Option<u16>, mends: bool) -> Finding {
+    if existing.history_feed && existing.history.is_none() && !mends {
         return Finding::failed(
             "the table of earlier versions is gone, and the view that fills it lets no write succeed",
             "set history_days (0 to end the history) and run meltano-state init",
@@ -56,49 +56,43 @@ pub(super) fn judge(existing: &Existing, names: &Names, days: Option<u16>) -> Fi
 }
 
 /// What an old lock table is like.
-pub(crate) const OLD_LAYOUT: &str =
-    "has the old layout: a merge may remove the row of a holder, and locks take longer";
+pub(crate) const OLD_LAYOUT: &str = "has the old layout: a merge may remove the row of a holder, and locks take longer";
 
 /// What to do about an old lock table that is replicated.
 pub(crate) const REPLICATED: &str = "init leaves a replicated lock table as it is: let an administrator drop it on all \
     replicas while no pipeline runs, and create it with ORDER BY (state_id, lock_id)";
 
-/// What there is of a history, in words; none if nothing.
-pub(crate) fn history_in_words(existing: &Existing) -> Option<String> {
-    let kept = match existing.history {
-        Some(History { days: Some(days) }) => format!("kept for {days} days"),
-        _ => "kept".to_owned(),
-    };
-    match existing.is_recorded() {
-        true => Some(format!("earlier versions of states are {kept}")),
-        false => existing
-            .history
-            .map(|_| format!("no earlier versions of states are recorded any more; those that are there are {kept}")),
+/// What to do about a history that is kept without being asked for.
+pub(crate) const SET_DAYS: &str = "set history_days; to end the history, set it to 0 and run meltano-state init";
+
+/// What there is of a history, in words, given its table's days and whether it is recorded.
+pub(crate) fn history_in_words(table: Option<Option<u32>>, is_recorded: bool) -> String {
+    let days = table.flatten().map_or_else(String::new, |days| format!(" for {days} days"));
+    match (is_recorded, table) {
+        (true, _) => format!("earlier versions of states are kept{days}"),
+        (false, Some(_)) => {
+            format!("no earlier versions of states are recorded any more; those that are there are kept{days}")
+        }
+        (false, None) => "no earlier versions of states are kept".to_owned(),
     }
 }
 
 /// Whether the history is what the setting says; none if there is nothing to say of it.
 fn history(existing: &Existing, days: Option<u16>) -> Option<Finding> {
-    let found = history_in_words(existing);
-    let other = |kept: u32| days.is_some_and(|days| u32::from(days) != kept);
-    let kept = existing.history.and_then(|history| history.days);
+    let table = existing.history.map(|history| history.days);
+    let is = history_in_words(table, existing.is_recorded());
+    let is_other = |days: u16| days == 0 || table.flatten().is_some_and(|kept| kept != u32::from(days));
     match (existing.is_recorded(), days) {
-        (true, None) => {
-            let to = kept.map_or_else(String::new, |kept| format!("to {kept} "));
-            Some(Finding::warning(
-                format!("{}, and history_days is not set", found.unwrap_or_default()),
-                format!("set history_days {to}to say so, or to 0 and run meltano-state init to end the history"),
-            ))
+        (true, None) => Some(Finding::warning(format!("{is}, and history_days is not set"), SET_DAYS)),
+        (true, Some(days)) if is_other(days) => {
+            Some(Finding::warning(format!("{is}, and history_days is {days}"), "run meltano-state init"))
         }
-        (true, Some(days)) if days == 0 || kept.is_some_and(other) => Some(Finding::warning(
-            format!("{}, and history_days is {days}", found.unwrap_or_default()),
-            "run meltano-state init, as a user who may do that",
-        )),
-        (false, Some(days)) if days > 0 && existing.state.is_some() => Some(Finding::warning(
+        (false, Some(1..)) if existing.state.is_some() => Some(Finding::warning(
             "history_days is set, but no earlier versions of states are kept",
             "run meltano-state init, as a user who may create tables and views",
         )),
-        _ => found.map(Finding::ok),
+        (false, _) if table.is_none() => None,
+        _ => Some(Finding::ok(is)),
     }
 }
 
@@ -108,8 +102,7 @@ fn history(existing: &Existing, days: Option<u16>) -> Option<Finding> {
 /// # Errors
 /// [`ErrorKind::SchemaMismatch`], naming every fault.
 pub(crate) fn refuse_other_tables(existing: &Existing, names: &Names, days: Option<u16>) -> Result<(), Error> {
-    let existing = Existing { history_feed: existing.history_feed && days.is_none(), ..existing.clone() };
-    let Finding { status, found, hint } = judge(&existing, names, days);
+    let Finding { status, found, hint } = judge(existing, names, days, days.is_some());
     if status != Status::Failed {
         return Ok(());
     }
@@ -157,7 +150,7 @@ fn is_replaced_by(engine: &str, column: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::Status;
+    use crate::clickhouse::existing::History;
 
     fn table(engine: &str, sorting_key: &str, columns: &[(&str, &str)]) -> Table {
         Table {
@@ -189,7 +182,7 @@ mod tests {
     }
 
     fn check_existing(existing: &Existing, days: Option<u16>, status: Status, found: &str) {
-        let finding = judge(existing, &names(), days);
+        let finding = judge(existing, &names(), days, false);
         assert_eq!(finding.status, status, "{finding:?}");
         assert!(finding.found.contains(found), "{finding:?}");
     }
@@ -242,7 +235,7 @@ mod tests {
         };
         check_existing(&existing(lock(LOCK_KEY), &["state_lock_old"]), None, Status::Warning, "left state_lock_old");
         let replicated = Table { engine: format!("Replicated{}", lock(OLD_LOCK_KEY).engine), ..lock(OLD_LOCK_KEY) };
-        let finding = judge(&existing(replicated, &[]), &names(), None);
+        let finding = judge(&existing(replicated, &[]), &names(), None, false);
         assert!(finding.hint.is_some_and(|hint| hint.contains("all replicas")));
     }
 

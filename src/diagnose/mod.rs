@@ -11,9 +11,9 @@ mod replicas;
 mod report;
 
 pub use check::check;
-pub(crate) use layout::{OLD_LAYOUT, REPLICATED, history_in_words, refuse_other_tables};
+pub(crate) use layout::{OLD_LAYOUT, REPLICATED, SET_DAYS, history_in_words, refuse_other_tables};
 pub(crate) use names::Names;
-pub(crate) use needs::{jobs, wanted};
-pub(crate) use privileges::{Known, find_missing, grants, lacks};
 pub use needs::{Job, NEEDS, On};
+pub(crate) use needs::{is_due, wanted};
+pub(crate) use privileges::{Known, find_missing, grants, list};
 pub use report::{Report, Status, Step};

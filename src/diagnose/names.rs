@@ -16,8 +16,7 @@ pub(crate) struct Names {
 impl Names {
     pub(crate) fn new(settings: &Settings) -> Self {
         let database = quote_if_needed(&settings.schema);
-        let named =
-            |suffix: &str| format!("{database}.{}", quote_if_needed(&format!("{}{suffix}", settings.table)));
+        let named = |suffix: &str| format!("{database}.{}", quote_if_needed(&format!("{}{suffix}", settings.table)));
         Self {
             state: named(""),
             lock: named("_lock"),
@@ -31,5 +30,9 @@ impl Names {
 
 fn quote_if_needed(name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit()) { name.to_owned() } else { quote(name) }
+    if name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
+        name.to_owned()
+    } else {
+        quote(name)
+    }
 }

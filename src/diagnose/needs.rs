@@ -89,16 +89,10 @@ pub(crate) struct Wanted {
     pub(super) on: String,
 }
 
-impl Wanted {
-    pub(crate) fn is_for(&self, job: Job) -> bool {
-        self.job == job
-    }
-}
-
-/// The privileges for some jobs, each once.
-pub(crate) fn wanted(jobs: &[Job], names: &Names) -> Vec<Wanted> {
+/// The privileges for the jobs that somebody wants to do, each once.
+pub(crate) fn wanted(names: &Names, wants: &dyn Fn(Job) -> bool) -> Vec<Wanted> {
     let mut wanted: Vec<Wanted> = Vec::new();
-    for (job, privileges, on) in NEEDS.iter().filter(|(job, ..)| jobs.contains(job)) {
+    for (job, privileges, on) in NEEDS.iter().filter(|(job, ..)| wants(*job)) {
         for privilege in *privileges {
             let on = on.name(names);
             if !wanted.iter().any(|wanted| wanted.privilege == *privilege && wanted.on == on) {
@@ -109,30 +103,21 @@ pub(crate) fn wanted(jobs: &[Job], names: &Names) -> Vec<Wanted> {
     wanted
 }
 
-/// What `init` has to do where this exists.
-pub(crate) fn jobs(existing: &Existing, history: HistoryPlan) -> Vec<Job> {
-    let upgrades = existing.lock.as_ref().is_some_and(|lock| lock.is_old_lock() && !lock.is_replicated());
-    let jobs = [
-        (Job::CreateDatabase, !existing.database),
-        (Job::CreateState, existing.state.is_none()),
-        (Job::CreateLock, existing.lock.is_none()),
-        (Job::Upgrade, upgrades || !existing.leftovers.is_empty()),
-        (Job::CreateHistory, history.create),
-        (Job::ChangeHistory, history.change),
-        (Job::BeginHistory, history.begin),
-        (Job::EndHistory, history.end),
-    ];
-    jobs.into_iter().filter_map(|(job, is_due)| is_due.then_some(job)).collect()
-}
-
-impl Job {
-    /// What for, if states and locks work without it.
-    pub(super) const fn purpose(self) -> Option<&'static str> {
-        match self {
-            Self::Upgrade => Some("to replace the lock table"),
-            Self::LookBack => Some("for history and restore"),
-            _ => None,
+/// Whether `init` has to do a job where this exists.
+pub(crate) fn is_due(job: Job, existing: &Existing, history: HistoryPlan) -> bool {
+    match job {
+        Job::CreateDatabase => !existing.database,
+        Job::CreateState => existing.state.is_none(),
+        Job::CreateLock => existing.lock.is_none(),
+        Job::Upgrade => {
+            let is_old = existing.lock.as_ref().is_some_and(|lock| lock.is_old_lock() && !lock.is_replicated());
+            is_old || !existing.leftovers.is_empty()
         }
+        Job::CreateHistory => history.create,
+        Job::ChangeHistory => history.change,
+        Job::BeginHistory => history.begin,
+        Job::EndHistory => history.end,
+        _ => false,
     }
 }
 
@@ -157,7 +142,8 @@ mod tests {
 
     fn names() -> Names {
         let [database, state, lock, history, feed] =
-            ["", ".state", ".state_lock", ".state_history", ".state_history_feed"].map(|table| format!("meltano{table}"));
+            ["", ".state", ".state_lock", ".state_history", ".state_history_feed"]
+                .map(|table| format!("meltano{table}"));
         Names { database, state, lock, history, feed, user: "your_user".to_owned() }
     }
 
@@ -180,8 +166,7 @@ mod tests {
     fn the_readme_lists_what_is_needed_and_nothing_else() {
         let names = names();
         let documented = documented();
-        let all: Vec<Wanted> =
-            NEEDS.iter().flat_map(|(job, ..)| wanted(&[*job], &names)).collect();
+        let all: Vec<Wanted> = NEEDS.iter().flat_map(|(job, ..)| wanted(&names, &|wanted| wanted == *job)).collect();
         for wanted in &all {
             assert!(documented.iter().any(|granted| covers(granted, wanted)), "the README lacks {wanted:?}");
         }

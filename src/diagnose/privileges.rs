@@ -35,7 +35,7 @@ pub(crate) fn find_missing(client: &Client, wanted: Vec<Wanted>) -> Result<Known
 }
 
 /// `SELECT, INSERT ON a, INSERT ON b`, for each target of `wanted` with `begin` before it and `end` after it.
-pub(super) fn list<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, begin: &str, end: &str) -> String {
+pub(crate) fn list<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, begin: &str, end: &str) -> String {
     let mut by_target: Vec<(&str, String)> = Vec::new();
     for Wanted { privilege, on, .. } in wanted {
         match by_target.iter_mut().find(|(target, _)| target == on) {
@@ -54,16 +54,6 @@ pub(super) fn list<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, begin: &str
 /// The statements that grant privileges to a user.
 pub(crate) fn grants<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, user: &str) -> String {
     list(wanted, "GRANT ", &format!(" TO {user}"))
-}
-
-/// What the user lacks, and what for if it is not needed for everything.
-pub(crate) fn lacks(missing: &[Wanted]) -> String {
-    let by_purpose = missing.chunk_by(|one, other| one.job.purpose() == other.job.purpose());
-    let parts = by_purpose.map(|missing| {
-        let purpose = missing.first().and_then(|wanted| wanted.job.purpose());
-        format!("{}{}", list(missing, "", ""), purpose.map_or_else(String::new, |purpose| format!(" {purpose}")))
-    });
-    format!("the user lacks {}", parts.collect::<Vec<_>>().join("; "))
 }
 
 fn has_all(client: &Client, wanted: &[Wanted]) -> Result<bool, Error> {

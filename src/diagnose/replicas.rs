@@ -20,7 +20,7 @@ pub(super) fn inspect(client: &Client, names: &Names) -> Finding {
         Ok(finding) => finding,
         Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::warning(
             "the tables are replicated, and the user may not see how the replicas are",
-            grants(&wanted(&[Job::SeeReplicas], &names), &names.user),
+            grants(&wanted(names, &|job| job == Job::SeeReplicas), &names.user),
         ),
         Err(error) => error.into(),
     }

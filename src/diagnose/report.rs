@@ -116,13 +116,16 @@ impl Finding {
         Self { status: Status::Warning, found: found.into(), hint: Some(hint.into()) }
     }
 
-    /// This finding and another one of the same step.
-    pub(super) fn and(self, other: Option<Self>) -> Self {
-        let Some(other) = other else { return self };
-        let status = if self.status == Status::Ok { other.status } else { self.status };
-        let hints: Vec<String> = self.hint.into_iter().chain(other.hint).collect();
-        let hint = (!hints.is_empty()).then(|| hints.join("; "));
-        Self { status, found: format!("{}; {}", self.found, other.found), hint }
+    /// This finding and another one of the same step, with the hint of the first that has one.
+    pub(super) fn and(mut self, other: Option<Self>) -> Self {
+        if let Some(other) = other {
+            self.found = format!("{}; {}", self.found, other.found);
+            self.hint = self.hint.or(other.hint);
+            if self.status == Status::Ok {
+                self.status = other.status;
+            }
+        }
+        self
     }
 
     /// This finding, unless there is an error.

@@ -33,5 +33,6 @@ mod secrets;
 mod server;
 mod sim;
 mod surface;
+mod upgrade;
 mod users;
 mod verbs;

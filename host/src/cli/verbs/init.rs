@@ -52,8 +52,6 @@ fn table(prepared: &[Prepared], dry_run: bool) -> String {
 }
 
 fn json(prepared: &[Prepared], dry_run: bool) -> Value {
-    let thing = |Prepared { thing, name, deed, note, hint }: &Prepared| {
-        json!({"thing": thing.name(), "name": name, "deed": deed.name(), "note": note, "hint": hint})
-    };
+    let thing = |Prepared { thing, name, deed, note, hint }: &Prepared| json!({"thing": thing.name(), "name": name, "deed": deed.name(), "note": note, "hint": hint});
     json!({"initialized": !dry_run, "dry_run": dry_run, "things": prepared.iter().map(thing).collect::<Vec<_>>()})
 }
