@@ -22,6 +22,7 @@ mod lock_commands;
 mod locks;
 mod merging;
 mod metadata;
+mod missing_privileges;
 mod network;
 mod old_server;
 mod peers;
