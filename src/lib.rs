@@ -9,6 +9,7 @@
 //! - [`clickhouse`]: statements, requests, answers, errors.
 //! - [`lock`]: the lock as a state machine without I/O, and its driver.
 //! - [`store`]: the operations.
+//! - [`prepare`]: database, tables and history as the settings say.
 //! - [`diagnose`]: what stands in the way, step by step.
 
 #![cfg_attr(not(test), deny(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing))]
@@ -22,6 +23,7 @@ pub mod error;
 pub mod glob;
 pub mod lock;
 pub mod ports;
+pub mod prepare;
 mod record;
 mod seconds;
 pub mod settings;

@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use meltano_state_backend_clickhouse::diagnose::{Report, Status, Step};
 use meltano_state_backend_clickhouse::lock::Acquire;
+use meltano_state_backend_clickhouse::prepare::{Deed, Prepared, Thing};
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
+use meltano_state_backend_clickhouse::store::Keeping;
 use meltano_state_backend_clickhouse::{Details, Error, ErrorKind, ServerError, Warning};
 
 use crate::lock::Holder;
@@ -19,7 +21,7 @@ mod generated {
 
 pub(crate) use generated::{StateBackend, StateBackendPre};
 
-use generated::exports::meltano::state_backend::diagnostics;
+use generated::exports::meltano::state_backend::{diagnostics, history};
 use generated::meltano::state_backend::types as wit;
 pub(crate) use wit::Error as ComponentError;
 
@@ -123,6 +125,34 @@ impl From<wit::ErrorKind> for ErrorKind {
             wit::ErrorKind::Protocol => Self::Protocol,
             wit::ErrorKind::Server => Self::Server,
         }
+    }
+}
+
+impl From<wit::Prepared> for Prepared {
+    fn from(prepared: wit::Prepared) -> Self {
+        let wit::Prepared { thing, name, deed, note, hint } = prepared;
+        let thing = match thing {
+            wit::Thing::Database => Thing::Database,
+            wit::Thing::StateTable => Thing::StateTable,
+            wit::Thing::LockTable => Thing::LockTable,
+            wit::Thing::History => Thing::History,
+        };
+        let deed = match deed {
+            wit::Deed::Created => Deed::Created,
+            wit::Deed::Upgraded => Deed::Upgraded,
+            wit::Deed::Begun => Deed::Begun,
+            wit::Deed::Changed => Deed::Changed,
+            wit::Deed::Ended => Deed::Ended,
+            wit::Deed::Right => Deed::Right,
+            wit::Deed::Left => Deed::Left,
+        };
+        Self { thing, name, deed, note, hint }
+    }
+}
+
+impl From<history::Keeping> for Keeping {
+    fn from(keeping: history::Keeping) -> Self {
+        Self { days: keeping.days, recording: keeping.recording }
     }
 }
 

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use meltano_state_backend_clickhouse::Warning;
 use meltano_state_backend_clickhouse::diagnose::Report;
+use meltano_state_backend_clickhouse::prepare::Prepared;
 use meltano_state_backend_clickhouse::state::{Entry, RawState, State};
+use meltano_state_backend_clickhouse::store::Keeping;
 use tokio::time::error::Elapsed;
 use wasmtime::component::ResourceTableError;
 use wasmtime::{PoolConcurrencyLimitError, Store};
@@ -69,12 +71,26 @@ impl Instance {
         Arc::clone(&self.activity)
     }
 
-    /// Creates the database and the tables where they do not exist.
+    /// Creates the database and the tables where they do not exist, upgrades a lock table of the Python add-on, and begins,
+    /// changes or ends the history. Says what was done about each of them.
     ///
     /// # Errors
     /// See [`Instance`].
-    pub async fn init(&mut self) -> Result<(), CallError> {
-        call!(self, |exports, store| exports.meltano_state_backend_store().call_init(store))
+    pub async fn init(&mut self) -> Result<Vec<Prepared>, CallError> {
+        self.prepare(false).await
+    }
+
+    /// What [`Instance::init`] would do. Changes nothing.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn preview_init(&mut self) -> Result<Vec<Prepared>, CallError> {
+        self.prepare(true).await
+    }
+
+    async fn prepare(&mut self, dry_run: bool) -> Result<Vec<Prepared>, CallError> {
+        let prepared = call!(self, |exports, store| exports.meltano_state_backend_store().call_init(store, dry_run))?;
+        Ok(prepared.into_iter().map(Into::into).collect())
     }
 
     /// The state of `state_id`, or none if there is none.
@@ -200,6 +216,15 @@ impl Instance {
             keep_parts
         ))?;
         Ok(warnings(left))
+    }
+
+    /// What is kept of earlier versions, of all states; none if nothing is, as far as the user may see.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn kept(&mut self) -> Result<Option<Keeping>, CallError> {
+        let kept = call!(self, |exports, store| exports.meltano_state_backend_history().call_kept(store))?;
+        Ok(kept.map(Into::into))
     }
 
     /// The versions of a state, newest first: those before the version `before`, or the newest ones. A page has at most

@@ -8,7 +8,8 @@ use uuid::Builder;
 use crate::clickhouse::failure::{Broken, Failure};
 use crate::clickhouse::passing::Again;
 use crate::clickhouse::{
-    Answer, Deletion, Effect, Statement, Tables, code, explain, history, request, response, schema, upgrade, version,
+    Answer, Deletion, Effect, Existing, HistoryPlan, Obstacle, Statement, Tables, code, existing, explain, request,
+    response, schema, upgrade, version,
 };
 use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, Timeouts};
@@ -107,7 +108,7 @@ impl<'a> Client<'a> {
         let start = now();
         let mut pause = FIRST_PAUSE;
         // The same for all attempts: the server then refuses one while it still carries out another.
-        let random_id = Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string();
+        let random_id = self.random_id();
         // Once one attempt may have arrived, a later failure to connect leaves the outcome as unknown as before.
         let mut may_have_arrived = false;
         let mut times_lost = 0;
@@ -267,23 +268,37 @@ impl<'a> Client<'a> {
     /// # Errors
     /// As [`Self::run`], above all [`ErrorKind::PermissionDenied`].
     pub fn create_tables(&self) -> Result<(), Error> {
-        schema::create(self, &self.tables)
+        self.create_absent(&existing::read(self)?)
     }
 
-    /// Gives a lock table of the add-on's layout our columns and sorting key, if no live lock is in it and the user may.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn upgrade_lock_table(&self) -> Result<(), Error> {
+    /// Creates what is not among what exists.
+    pub(crate) fn create_absent(&self, existing: &Existing) -> Result<(), Error> {
+        schema::create(self, existing)
+    }
+
+    /// Gives a lock table of the add-on's layout our columns and sorting key, or says what stands in the way.
+    pub(crate) fn upgrade_lock_table(&self) -> Result<Option<Obstacle>, Error> {
         upgrade::lock_table(self)
     }
 
+    /// The live locks, if there are any, as they stand in the way of an upgrade.
+    pub(crate) fn live_locks(&self) -> Result<Option<Obstacle>, Error> {
+        upgrade::live_locks(self)
+    }
+
+    /// Finishes upgrades of the lock table that were broken off.
+    pub(crate) fn finish_upgrades(&self, existing: &Existing) -> Result<(), Error> {
+        upgrade::finish(self, &existing.leftovers)
+    }
+
     /// Begins, changes or ends the keeping of earlier versions, as the setting says. Without it all stays as it is.
-    ///
-    /// # Errors
-    /// As [`Self::run`].
-    pub fn keep_history(&self) -> Result<(), Error> {
-        self.settings.history_days.map_or(Ok(()), |days| history::keep(self, days))
+    pub(crate) fn keep_history(&self, existing: &Existing) -> Result<(), Error> {
+        HistoryPlan::new(existing, self.settings.history_days).carry_out(self)
+    }
+
+    /// A UUID that nobody else has.
+    pub(crate) fn random_id(&self) -> String {
+        Builder::from_random_bytes(self.ports.random.random().to_be_bytes()).into_uuid().to_string()
     }
 
     /// Between half of `pause` and all of it, so that clients that failed together do not come back together.

@@ -1,68 +1,59 @@
 //! Begins, changes and ends the keeping of earlier versions.
 
-use crate::clickhouse::request::{Effect, Statement};
-use crate::clickhouse::{Client, text};
+use crate::clickhouse::{Client, Existing};
 use crate::error::Error;
 
-/// Brings history table and feed to what the setting says. What is right already needs no privilege; a history that ends
-/// keeps what it has.
-///
-/// # Errors
-/// As the server reports them.
-pub(super) fn keep(client: &Client, days: u16) -> Result<(), Error> {
-    let tables = client.tables();
-    let existing = Existing::read(client, days)?;
-    let run = |statement: Statement| client.run(&statement).map(drop);
-    if days == 0 {
-        return if existing.feed { run(tables.drop_history_feed()) } else { Ok(()) };
-    }
-    match existing.table {
-        Table::Absent => run(tables.create_history(days))?,
-        Table::OtherDays => run(tables.change_history_days(days))?,
-        Table::AsWanted => {}
-    }
-    if !existing.feed {
-        run(tables.create_history_feed())?;
-        run(tables.begin_history())?;
-    }
-    Ok(())
+/// What is to be done so that a history is what the setting says. What is right already needs no privilege; a history that
+/// ends keeps what it has, and without the setting all stays as it is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct HistoryPlan {
+    /// For how many days versions are to be kept.
+    pub(crate) days: u16,
+    /// Create the table.
+    pub(crate) create: bool,
+    /// Let the table keep them for another time.
+    pub(crate) change: bool,
+    /// Record from now on.
+    pub(crate) begin: bool,
+    /// Record no longer.
+    pub(crate) end: bool,
 }
 
-/// What there is of a history.
-struct Existing {
-    table: Table,
-    /// Whether new versions get into it.
-    feed: bool,
-}
-
-/// The history table.
-enum Table {
-    Absent,
-    /// It keeps versions for another time.
-    OtherDays,
-    AsWanted,
-}
-
-impl Existing {
-    fn read(client: &Client, days: u16) -> Result<Self, Error> {
-        let [history, feed] = client.history_names();
-        let statement = Statement::new(
-            Effect::Read,
-            "SELECT position(create_table_query, {days:String}) > 0, name FROM system.tables \
-             WHERE database = {database:String} AND name IN ({history:String}, {feed:String}) FORMAT TabSeparated",
-        )
-        .param("days", format!("toIntervalDay({days})"))
-        .param("database", client.schema())
-        .param("history", history)
-        .param("feed", &feed);
-        let mut existing = Self { table: Table::Absent, feed: false };
-        for [as_wanted, name] in client.run(&statement)?.rows()? {
-            match (text(name)? == feed, text(as_wanted)?.as_str()) {
-                (true, _) => existing.feed = true,
-                (false, "1") => existing.table = Table::AsWanted,
-                (false, _) => existing.table = Table::OtherDays,
-            }
+impl HistoryPlan {
+    /// The plan for what exists, given the setting `history_days`.
+    pub(crate) fn new(existing: &Existing, days: Option<u16>) -> Self {
+        let Some(days) = days else { return Self::default() };
+        let on = days > 0;
+        let is_recorded = existing.is_recorded();
+        Self {
+            days,
+            // Whoever may not see the view, and sees that it records, may not see the table either.
+            create: on && existing.history.is_none() && (existing.history_feed || !existing.recording),
+            change: on && existing.history.is_some_and(|history| history.days != Some(days.into())),
+            begin: on && !is_recorded,
+            end: !on && is_recorded,
         }
-        Ok(existing)
+    }
+
+    /// Carries it out.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub(super) fn carry_out(self, client: &Client) -> Result<(), Error> {
+        let tables = client.tables();
+        if self.create {
+            client.run(&tables.create_history(self.days))?;
+        }
+        if self.change {
+            client.run(&tables.change_history_days(self.days))?;
+        }
+        if self.begin {
+            client.run(&tables.create_history_feed())?;
+            client.run(&tables.begin_history())?;
+        }
+        if self.end {
+            client.run(&tables.drop_history_feed())?;
+        }
+        Ok(())
     }
 }

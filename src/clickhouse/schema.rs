@@ -2,26 +2,29 @@
 
 use crate::clickhouse::request::{Effect, Statement};
 use crate::clickhouse::sql::Tables;
-use crate::clickhouse::{Client, code, response};
+use crate::clickhouse::{Client, Existing, code, upgrade};
 use crate::error::{Error, ErrorKind};
 
 /// Creates what does not exist. What exists needs no privilege to create: `CREATE … IF NOT EXISTS` would.
 ///
 /// # Errors
 /// As the server reports them, such as [`ErrorKind::PermissionDenied`].
-pub(crate) fn create(client: &Client, tables: &Tables) -> Result<(), Error> {
-    let existing = existing_tables(client)?;
-    let exists = |name: &str| existing.iter().any(|table| table == name);
-    let (state, lock) = client.table_names();
-    if existing.is_empty() {
-        create_database(client, tables)?;
+pub(super) fn create(client: &Client, existing: &Existing) -> Result<(), Error> {
+    let tables = client.tables();
+    if !existing.database {
+        client.run(&ddl(format!("CREATE DATABASE IF NOT EXISTS {}", tables.database)))?;
     }
-    if !exists(&state) {
+    if existing.state.is_none() {
         client.run(&ddl(create_state(tables)))?;
-        client.keep_history()?;
+        client.keep_history(existing)?;
     }
-    if !exists(&lock) {
+    if existing.lock.is_none() {
         create_lock(client, &tables.lock)?;
+        // A server that ended while it renamed has left the locks in another table.
+        match upgrade::finish(client, &existing.leftovers) {
+            Err(error) if error.kind == ErrorKind::PermissionDenied => {}
+            other => other?,
+        }
     }
     Ok(())
 }
@@ -34,39 +37,6 @@ pub(super) fn create_lock(client: &Client, table: &str) -> Result<(), Error> {
         other => other,
     }
     .map(drop)
-}
-
-/// Which of the two tables exist, as far as the user may see them.
-fn existing_tables(client: &Client) -> Result<Vec<String>, Error> {
-    let (state, lock) = client.table_names();
-    let statement = Statement::new(
-        Effect::Read,
-        "SELECT 1, name FROM system.tables WHERE database = {database:String} AND name IN ({state:String}, {lock:String}) \
-         FORMAT TabSeparated",
-    )
-    .param("database", client.schema())
-    .param("state", state)
-    .param("lock", lock);
-    let rows = client.run(&statement)?.rows::<2>()?;
-    rows.into_iter().map(|[_, name]| response::text(name)).collect()
-}
-
-/// The database may exist though none of our tables does, and the user may lack the privilege to create databases.
-fn create_database(client: &Client, tables: &Tables) -> Result<(), Error> {
-    let database = &tables.database;
-    match client.run(&ddl(format!("CREATE DATABASE IF NOT EXISTS {database}"))) {
-        Err(error) if error.kind == ErrorKind::PermissionDenied && database_exists(client)? => Ok(()),
-        other => other.map(drop),
-    }
-}
-
-fn database_exists(client: &Client) -> Result<bool, Error> {
-    let statement = Statement::new(
-        Effect::Read,
-        "SELECT 1 FROM system.databases WHERE name = {database:String} FORMAT TabSeparated",
-    )
-    .param("database", client.schema());
-    Ok(!client.run(&statement)?.rows::<1>()?.is_empty())
 }
 
 pub(super) fn ddl(sql: String) -> Statement {

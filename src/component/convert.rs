@@ -1,11 +1,13 @@
 //! Between the backend's types and the WIT package's, in one place.
 
-use super::bindings::exports::meltano::state_backend::{diagnostics, locking};
+use super::bindings::exports::meltano::state_backend::{diagnostics, history, locking};
 use super::bindings::meltano::state_backend::types as wit;
 use crate::diagnose::{Report, Status, Step};
 use crate::error::{Details, Error, ErrorKind, ServerError};
 use crate::lock::Holder;
+use crate::prepare::{Deed, Prepared, Thing};
 use crate::state::{Entry, RawState, State};
+use crate::store::Keeping;
 use crate::warning::Warning;
 
 impl From<Error> for wit::Error {
@@ -97,6 +99,34 @@ impl From<RawState> for wit::RawState {
             partial_state: state.partial_state,
             completed_state: state.completed_state,
         }
+    }
+}
+
+impl From<Prepared> for wit::Prepared {
+    fn from(prepared: Prepared) -> Self {
+        let Prepared { thing, name, deed, note, hint } = prepared;
+        let thing = match thing {
+            Thing::Database => wit::Thing::Database,
+            Thing::StateTable => wit::Thing::StateTable,
+            Thing::LockTable => wit::Thing::LockTable,
+            Thing::History => wit::Thing::History,
+        };
+        let deed = match deed {
+            Deed::Created => wit::Deed::Created,
+            Deed::Upgraded => wit::Deed::Upgraded,
+            Deed::Begun => wit::Deed::Begun,
+            Deed::Changed => wit::Deed::Changed,
+            Deed::Ended => wit::Deed::Ended,
+            Deed::Right => wit::Deed::Right,
+            Deed::Left => wit::Deed::Left,
+        };
+        Self { thing, name, deed, note, hint }
+    }
+}
+
+impl From<Keeping> for history::Keeping {
+    fn from(keeping: Keeping) -> Self {
+        Self { days: keeping.days, recording: keeping.recording }
     }
 }
 

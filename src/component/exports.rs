@@ -4,7 +4,7 @@ use std::cell::Cell;
 
 use super::bindings::exports::meltano::state_backend::store::Guest;
 use super::bindings::exports::meltano::state_backend::{diagnostics, history};
-use super::bindings::meltano::state_backend::types::{Entry, Error, RawState, State, Warning};
+use super::bindings::meltano::state_backend::types::{Entry, Error, Prepared, RawState, State, Warning};
 use super::clock::WasiClock;
 use super::config::WasiConfig;
 use super::http::WasiHttp;
@@ -50,8 +50,8 @@ fn store() -> Result<&'static Store<'static>, error::Error> {
 const PORTS: Ports = Ports { http: &WasiHttp, clock: &WasiClock, random: &WasiRandom };
 
 impl Guest for Component {
-    fn init() -> Result<(), Error> {
-        with_store(Store::init)
+    fn init(dry_run: bool) -> Result<Vec<Prepared>, Error> {
+        with_store(|store| Ok(store.init(dry_run)?.into_iter().map(Into::into).collect()))
     }
 
     fn get(state_id: String) -> Result<Option<State>, Error> {
@@ -107,6 +107,10 @@ impl Guest for Component {
 }
 
 impl history::Guest for Component {
+    fn kept() -> Result<Option<history::Keeping>, Error> {
+        with_store(|store| Ok(store.keeping()?.map(Into::into)))
+    }
+
     fn versions(state_id: String, before: Option<i64>, limit: Option<u32>) -> Result<Vec<Entry>, Error> {
         with_store(|store| Ok(entries(store.versions(&state_id, before, limit)?)))
     }

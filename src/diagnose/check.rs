@@ -1,11 +1,12 @@
 //! The check from its first step to its last.
 
-use super::privileges::{self, Known, Wanted};
+use super::names::Names;
+use super::needs::{self, Job, Wanted};
+use super::privileges::{self, Known};
 use super::report::{Finding, Report};
-use super::tables::{self, Existing};
 use super::{clock, layout, profile, replicas};
-use crate::clickhouse::{Client, Effect, Stage, Statement, version};
-use crate::error::{Details, Error, ErrorKind};
+use crate::clickhouse::{Client, Effect, Existing, HistoryPlan, Stage, Statement, existing, version};
+use crate::error::{Error, ErrorKind};
 use crate::ports::{Ports, SettingsSource};
 use crate::settings::Settings;
 
@@ -68,7 +69,7 @@ fn connect(client: &Client, report: &mut Report) -> Option<Finding> {
 /// The steps after the version.
 fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
     let names = Names::new(client.settings());
-    let existing = tables::read(client);
+    let existing = existing::read(client);
     let profile = profile::read(client);
     let read_only = profile.as_deref().is_ok_and(profile::is_read_only);
     let tried = format!("look for {} and {}", names.state, names.lock);
@@ -79,91 +80,31 @@ fn inspect(client: &Client, clocks: Finding, report: &mut Report) {
             return;
         }
     };
-    let wanted = wanted(&existing, &names, read_only);
+    let days = client.settings().history_days;
+    let history = HistoryPlan::new(&existing, days);
+    let wanted = needs::wanted(&names, &|job| match job {
+        Job::Read => true,
+        // One who may only read wants nothing else.
+        _ if read_only => false,
+        Job::Write => true,
+        Job::LookBack => existing.history.is_some() || existing.is_recorded() || history.begin,
+        job => needs::is_due(job, &existing, history),
+    });
     let listed = privileges::list(&wanted, "", "");
     let known = privileges::find_missing(client, wanted);
 
     report.add(tried, existence(&existing, &names, known.as_ref(), read_only));
-    let with_history = client.settings().history_days.is_some_and(|days| days > 0);
-    let verdict = layout::judge(&existing, &names.state, &names.lock, with_history);
-    report.add("compare with what the statements need", verdict);
+    report.add("compare with what the statements need", layout::judge(&existing, &names, days, false));
     report.add(format!("CHECK GRANT {listed}"), privileges(known, &names, read_only));
     report.add("compare the clocks", clocks);
     let finding = profile.map_or_else(Finding::from, |rows| profile::judge(&rows, &names.user));
     report.add("read system.settings", finding);
     if replicas::exist(&existing) {
-        report.add("read system.replicas", replicas::inspect(client));
+        report.add("read system.replicas", replicas::inspect(client, &names));
     } else {
         report.add("", Finding::skipped("the tables are not replicated"));
     }
 }
-
-/// Fails if a table has the right name and is not what the statements need.
-///
-/// # Errors
-/// [`ErrorKind::SchemaMismatch`], naming every fault; otherwise as the server reports them.
-pub(crate) fn refuse_other_tables(client: &Client) -> Result<(), Error> {
-    let names = Names::new(client.settings());
-    let finding = layout::judge(&tables::read(client)?, &names.state, &names.lock, false);
-    if finding.status != super::Status::Failed {
-        return Ok(());
-    }
-    let Finding { found, hint, .. } = finding;
-    Err(Details { kind: ErrorKind::SchemaMismatch, message: found, hint, server: None }.into())
-}
-
-/// Names as they stand in a statement, quoted where they have to be.
-struct Names {
-    database: String,
-    state: String,
-    lock: String,
-    user: String,
-}
-
-impl Names {
-    fn new(settings: &Settings) -> Self {
-        let database = quote_if_needed(&settings.schema);
-        Self {
-            state: format!("{database}.{}", quote_if_needed(&settings.table)),
-            lock: format!("{database}.{}", quote_if_needed(&format!("{}_lock", settings.table))),
-            user: quote_if_needed(&settings.user),
-            database,
-        }
-    }
-}
-
-fn quote_if_needed(name: &str) -> String {
-    let plain = |c: char| c.is_ascii_alphanumeric() || c == '_';
-    if name.chars().all(plain) && !name.starts_with(|c: char| c.is_ascii_digit()) {
-        name.to_owned()
-    } else {
-        crate::clickhouse::quote(name)
-    }
-}
-
-/// The privileges that the user needs, given what exists. One who may only read needs one.
-fn wanted(existing: &Existing, names: &Names, read_only: bool) -> Vec<Wanted> {
-    let mut wanted = vec![("SELECT", names.state.clone())];
-    if read_only {
-        return wanted;
-    }
-    for privilege in ["INSERT", "ALTER DELETE"] {
-        wanted.push((privilege, names.state.clone()));
-    }
-    for privilege in ["SELECT", "INSERT", "ALTER DELETE"] {
-        wanted.push((privilege, names.lock.clone()));
-    }
-    if existing.state.is_none() || existing.lock.is_none() {
-        wanted.push((CREATE_TABLE, format!("{}.*", names.database)));
-    }
-    if !existing.database {
-        wanted.push((CREATE_DATABASE, format!("{}.*", names.database)));
-    }
-    wanted
-}
-
-const CREATE_TABLE: &str = "CREATE TABLE";
-const CREATE_DATABASE: &str = "CREATE DATABASE";
 
 /// What exists, and whether the rest can be created.
 fn existence(existing: &Existing, names: &Names, known: Result<&Known, &Error>, read_only: bool) -> Finding {
@@ -180,10 +121,10 @@ fn existence(existing: &Existing, names: &Names, known: Result<&Known, &Error>, 
         return Finding::ok("what is needed exists");
     }
     let absent = format!("absent, or hidden from this user: {}", absent.join(", "));
-    let lacks_creation =
-        |missing: &[Wanted]| missing.iter().any(|(privilege, _)| [CREATE_TABLE, CREATE_DATABASE].contains(privilege));
+    let creation = [Job::CreateDatabase, Job::CreateState, Job::CreateLock];
+    let lacks_creation = |missing: &[Wanted]| missing.iter().any(|wanted| creation.contains(&wanted.job));
     let Names { database, user, .. } = names;
-    let create = if existing.database { CREATE_TABLE } else { "CREATE DATABASE, CREATE TABLE" };
+    let create = if existing.database { "CREATE TABLE" } else { "CREATE DATABASE, CREATE TABLE" };
     let hint = format!(
         "let a user who may create them run meltano-state init, or GRANT {create} ON {database}.* TO {user}, or set \
          state_backend.clickhouse.schema to the database that holds the tables"
@@ -200,18 +141,22 @@ fn existence(existing: &Existing, names: &Names, known: Result<&Known, &Error>, 
 }
 
 fn privileges(known: Result<Known, Error>, names: &Names, read_only: bool) -> Finding {
-    let to_user = format!(" TO {}", names.user);
-    let grants = |missing: &[Wanted]| privileges::list(missing, "GRANT ", &to_user);
     match known {
         Ok(Known::Missing(missing) | Known::NotFound(missing)) if missing.is_empty() => {
             Finding::ok(if read_only { "all that reading needs" } else { "all that is needed" })
         }
         Ok(Known::Missing(missing)) => {
-            Finding::failed(format!("the user lacks {}", privileges::list(&missing, "", "")), grants(&missing))
+            let hint = privileges::grants(&missing, &names.user);
+            let found = format!("the user lacks {}", privileges::list(&missing, "", ""));
+            if missing.iter().all(|wanted| matches!(wanted.job, Job::Upgrade | Job::LookBack)) {
+                Finding::warning(format!("{found}, to replace the lock table or to look into the history"), hint)
+            } else {
+                Finding::failed(found, hint)
+            }
         }
         Ok(Known::NotFound(missing)) => Finding::warning(
             format!("not granted to the user directly, perhaps by a role: {}", privileges::list(&missing, "", "")),
-            grants(&missing),
+            privileges::grants(&missing, &names.user),
         ),
         Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::skipped(error.into_details().message),
         Err(error) => error.into(),

@@ -1,17 +1,19 @@
 //! Whether the tables are what the statements need.
 
-use super::report::Finding;
-use super::tables::{Existing, Table};
+use super::names::Names;
+use super::report::{Finding, Status};
+use crate::clickhouse::existing::{Existing, LOCK_KEY, OLD_LOCK_KEY, Table};
+use crate::error::{Details, Error, ErrorKind};
 
-/// Judges the tables that exist. `state` and `lock` are their names as they stand in a statement; `with_history` is whether
-/// a history is wanted.
-pub(super) fn judge(existing: &Existing, state: &str, lock: &str, with_history: bool) -> Finding {
-    if existing.history_feed && !existing.history {
+/// Judges what exists, given the setting `history_days`, and whether a broken history is about to be mended.
+pub(super) fn judge(existing: &Existing, names: &Names, days: Option<u16>, mends: bool) -> Finding {
+    if existing.history_feed && existing.history.is_none() && !mends {
         return Finding::failed(
             "the table of earlier versions is gone, and the view that fills it lets no write succeed",
             "set history_days (0 to end the history) and run meltano-state init",
         );
     }
+    let (state, lock) = (&names.state, &names.lock);
     let mut faults = Vec::new();
     if let Some(table) = &existing.state {
         faults.extend(faults_of(table, state, STATE_COLUMNS));
@@ -24,8 +26,8 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str, with_history: 
     }
     if let Some(table) = &existing.lock {
         faults.extend(faults_of(table, lock, LOCK_COLUMNS));
-        if !matches!(table.sorting_key.as_str(), NEW_KEY | OLD_KEY) {
-            faults.push(format!("{lock} is sorted by ({}), not by ({NEW_KEY})", table.sorting_key));
+        if !matches!(table.sorting_key.as_str(), LOCK_KEY | OLD_LOCK_KEY) {
+            faults.push(format!("{lock} is sorted by ({}), not by ({LOCK_KEY})", table.sorting_key));
         }
     }
     if !faults.is_empty() {
@@ -37,33 +39,77 @@ pub(super) fn judge(existing: &Existing, state: &str, lock: &str, with_history: 
             ),
         );
     }
-    if existing.lock.as_ref().is_some_and(is_old) {
-        return Finding::warning(
-            format!("{lock} has the old layout: a merge may remove the row of a holder, and locks take longer"),
-            "run meltano-state init while no pipeline runs",
-        );
-    }
-    if with_history && existing.state.is_some() && !existing.history_feed {
-        return Finding::warning(
-            "history_days is set, but no earlier versions of states are kept",
-            "run meltano-state init, as a user who may create tables and views",
-        );
-    }
-    match (&existing.state, &existing.lock) {
-        (None, None) => Finding::skipped("there are no tables yet"),
-        _ => Finding::ok("engine, columns and sorting key of the tables are right"),
+    let history = history(existing, days);
+    match &existing.lock {
+        Some(table) if table.is_old_lock() => {
+            let hint = if table.is_replicated() { REPLICATED } else { "run meltano-state init while no pipeline runs" };
+            Finding::warning(format!("{lock} {OLD_LAYOUT}"), hint).and(history)
+        }
+        _ if !existing.leftovers.is_empty() => Finding::warning(
+            format!("an upgrade of {lock} was broken off and has left {}", existing.leftovers.join(", ")),
+            "run meltano-state init",
+        )
+        .and(history),
+        None if existing.state.is_none() => Finding::skipped("there are no tables yet"),
+        _ => Finding::ok("engine, columns and sorting key of the tables are right").and(history),
     }
 }
 
-/// Whether a lock table is the Python add-on's, or lacks what the newest layout has.
-fn is_old(lock: &Table) -> bool {
-    lock.sorting_key == OLD_KEY || !lock.columns.iter().any(|(name, _)| name == "ticket")
+/// What an old lock table is like.
+pub(crate) const OLD_LAYOUT: &str = "has the old layout: a merge may remove the row of a holder, and locks take longer";
+
+/// What to do about an old lock table that is replicated.
+pub(crate) const REPLICATED: &str = "init leaves a replicated lock table as it is: let an administrator drop it on all \
+    replicas while no pipeline runs, and create it with ORDER BY (state_id, lock_id)";
+
+/// What to do about a history that is kept without being asked for.
+pub(crate) const SET_DAYS: &str = "set history_days; to end the history, set it to 0 and run meltano-state init";
+
+/// What there is of a history, in words, given its table's days and whether it is recorded.
+pub(crate) fn history_in_words(table: Option<Option<u32>>, is_recorded: bool) -> String {
+    let days = table.flatten().map_or_else(String::new, |days| format!(" for {days} days"));
+    match (is_recorded, table) {
+        (true, _) => format!("earlier versions of states are kept{days}"),
+        (false, Some(_)) => {
+            format!("no earlier versions of states are recorded any more; those that are there are kept{days}")
+        }
+        (false, None) => "no earlier versions of states are kept".to_owned(),
+    }
+}
+
+/// Whether the history is what the setting says; none if there is nothing to say of it.
+fn history(existing: &Existing, days: Option<u16>) -> Option<Finding> {
+    let table = existing.history.map(|history| history.days);
+    let is = history_in_words(table, existing.is_recorded());
+    let is_other = |days: u16| days == 0 || table.flatten().is_some_and(|kept| kept != u32::from(days));
+    match (existing.is_recorded(), days) {
+        (true, None) => Some(Finding::warning(format!("{is}, and history_days is not set"), SET_DAYS)),
+        (true, Some(days)) if is_other(days) => {
+            Some(Finding::warning(format!("{is}, and history_days is {days}"), "run meltano-state init"))
+        }
+        (false, Some(1..)) if existing.state.is_some() => Some(Finding::warning(
+            "history_days is set, but no earlier versions of states are kept",
+            "run meltano-state init, as a user who may create tables and views",
+        )),
+        (false, _) if table.is_none() => None,
+        _ => Some(Finding::ok(is)),
+    }
+}
+
+/// Fails if a table has the right name and is not what the statements need, or a history is broken that the setting
+/// `history_days` does not mend.
+///
+/// # Errors
+/// [`ErrorKind::SchemaMismatch`], naming every fault.
+pub(crate) fn refuse_other_tables(existing: &Existing, names: &Names, days: Option<u16>) -> Result<(), Error> {
+    let Finding { status, found, hint } = judge(existing, names, days, days.is_some());
+    if status != Status::Failed {
+        return Ok(());
+    }
+    Err(Details { kind: ErrorKind::SchemaMismatch, message: found, hint, server: None }.into())
 }
 
 const ENGINE: &str = "ReplacingMergeTree";
-const NEW_KEY: &str = "state_id, lock_id";
-/// Of the Python add-on.
-const OLD_KEY: &str = "state_id";
 
 /// Names and the beginnings of types.
 type Columns = &'static [(&'static str, &'static str)];
@@ -104,7 +150,7 @@ fn is_replaced_by(engine: &str, column: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::diagnose::Status;
+    use crate::clickhouse::existing::History;
 
     fn table(engine: &str, sorting_key: &str, columns: &[(&str, &str)]) -> Table {
         Table {
@@ -129,27 +175,68 @@ mod tests {
         table("ReplacingMergeTree(locked_at) ORDER BY x", sorting_key, &columns)
     }
 
-    fn check(state: Option<Table>, lock: Option<Table>, status: Status, found: &str) {
-        let existing = Existing { database: true, state, lock, ..Existing::default() };
-        let finding = judge(&existing, "m.state", "m.state_lock", false);
+    fn names() -> Names {
+        let [database, state, lock, history, feed, user] =
+            ["m", "m.state", "m.state_lock", "m.state_history", "m.state_history_feed", "me"].map(str::to_owned);
+        Names { database, state, lock, history, feed, user }
+    }
+
+    fn check_existing(existing: &Existing, days: Option<u16>, status: Status, found: &str) {
+        let finding = judge(existing, &names(), days, false);
         assert_eq!(finding.status, status, "{finding:?}");
         assert!(finding.found.contains(found), "{finding:?}");
     }
 
+    fn check(state: Option<Table>, lock: Option<Table>, status: Status, found: &str) {
+        check_existing(&Existing { database: true, state, lock, ..Existing::default() }, None, status, found);
+    }
+
     #[test]
-    fn a_history_that_is_wanted_and_one_that_is_broken() {
-        let check = |history, history_feed, with_history, status| {
-            let existing = Existing { database: true, state: Some(state(RIGHT)), lock: None, history, history_feed };
-            let finding = judge(&existing, "m.state", "m.state_lock", with_history);
-            assert_eq!(finding.status, status, "{finding:?}");
+    fn a_history_against_what_the_setting_says() {
+        // Days that the table keeps, where it is to be seen; whether the view is, and whether it records.
+        let check = |kept: Option<Option<u32>>, view, recording, days, status, found| {
+            let existing = Existing {
+                database: true,
+                state: Some(state(RIGHT)),
+                history: kept.map(|days| History { days }),
+                history_feed: view,
+                recording,
+                ..Existing::default()
+            };
+            check_existing(&existing, days, status, found);
         };
-        check(false, false, false, Status::Ok);
-        check(true, true, true, Status::Ok);
-        check(true, true, false, Status::Ok);
-        check(false, false, true, Status::Warning);
-        check(true, false, true, Status::Warning);
-        check(false, true, true, Status::Failed);
-        check(false, true, false, Status::Failed);
+        check(None, false, false, None, Status::Ok, "right");
+        check(None, false, false, Some(0), Status::Ok, "right");
+        check(None, false, false, Some(7), Status::Warning, "no earlier versions");
+        check(Some(Some(7)), false, false, Some(7), Status::Warning, "no earlier versions");
+        check(Some(Some(7)), false, false, None, Status::Ok, "any more; those that are there are kept for 7 days");
+        check(Some(Some(7)), true, true, Some(7), Status::Ok, "earlier versions of states are kept for 7 days");
+        check(Some(None), true, true, Some(7), Status::Ok, "earlier versions of states are kept");
+        check(Some(Some(7)), true, true, None, Status::Warning, "kept for 7 days, and history_days is not set");
+        check(Some(Some(7)), true, true, Some(30), Status::Warning, "kept for 7 days, and history_days is 30");
+        check(Some(Some(7)), true, true, Some(0), Status::Warning, "kept for 7 days, and history_days is 0");
+        // A user who may not look into it.
+        check(None, false, true, None, Status::Warning, "are kept, and history_days is not set");
+        check(None, false, true, Some(7), Status::Ok, "earlier versions of states are kept");
+        check(Some(Some(7)), false, true, Some(7), Status::Ok, "kept for 7 days");
+        // One whose table is gone.
+        check(None, true, true, Some(7), Status::Failed, "gone");
+        check(None, true, true, None, Status::Failed, "gone");
+    }
+
+    #[test]
+    fn an_upgrade_that_was_broken_off_and_one_that_is_not_for_init() {
+        let existing = |lock, leftovers: &[&str]| Existing {
+            database: true,
+            state: Some(state(RIGHT)),
+            lock: Some(lock),
+            leftovers: leftovers.iter().map(|name| (*name).to_owned()).collect(),
+            ..Existing::default()
+        };
+        check_existing(&existing(lock(LOCK_KEY), &["state_lock_old"]), None, Status::Warning, "left state_lock_old");
+        let replicated = Table { engine: format!("Replicated{}", lock(OLD_LOCK_KEY).engine), ..lock(OLD_LOCK_KEY) };
+        let finding = judge(&existing(replicated, &[]), &names(), None, false);
+        assert!(finding.hint.is_some_and(|hint| hint.contains("all replicas")));
     }
 
     const RIGHT: &str = "ReplacingMergeTree(updated_at) ORDER BY state_id SETTINGS index_granularity = 8192";
@@ -157,10 +244,10 @@ mod tests {
     #[test]
     fn verdicts() {
         check(None, None, Status::Skipped, "no tables");
-        check(Some(state(RIGHT)), Some(lock(NEW_KEY)), Status::Ok, "right");
+        check(Some(state(RIGHT)), Some(lock(LOCK_KEY)), Status::Ok, "right");
         check(Some(state(RIGHT)), None, Status::Ok, "right");
-        check(Some(state(RIGHT)), Some(lock(OLD_KEY)), Status::Warning, "old layout");
-        let mut without_ticket = lock(NEW_KEY);
+        check(Some(state(RIGHT)), Some(lock(OLD_LOCK_KEY)), Status::Warning, "old layout");
+        let mut without_ticket = lock(LOCK_KEY);
         without_ticket.columns.pop();
         check(Some(state(RIGHT)), Some(without_ticket), Status::Warning, "old layout");
         let replicated = "ReplicatedReplacingMergeTree('/t/{uuid}/{shard}', '{replica}', updated_at) ORDER BY state_id";

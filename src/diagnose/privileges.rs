@@ -1,13 +1,11 @@
 //! Which privileges the user has, without using them.
 
+use super::needs::{TABLE_ENGINE, Wanted};
 use crate::clickhouse::{Client, Effect, Statement, code};
 use crate::error::Error;
 
-/// A privilege and what it is for: `INSERT` on `meltano.state`.
-pub(super) type Wanted = (&'static str, String);
-
 /// What is known about privileges.
-pub(super) enum Known {
+pub(crate) enum Known {
     /// The user lacks these, and no others.
     Missing(Vec<Wanted>),
     /// The server is too old to tell; these were not found among what is granted to the user directly.
@@ -15,14 +13,15 @@ pub(super) enum Known {
 }
 
 /// Finds out which of `wanted` the user lacks. One request if none.
-pub(super) fn find_missing(client: &Client, wanted: Vec<Wanted>) -> Result<Known, Error> {
+pub(crate) fn find_missing(client: &Client, wanted: Vec<Wanted>) -> Result<Known, Error> {
     match has_all(client, &wanted) {
         Ok(true) => return Ok(Known::Missing(Vec::new())),
         Ok(false) => {}
-        // Servers before 24.10 do not know the statement.
+        // Servers before 24.10 do not know the statement. Few of them ask for a grant of engines, and none tells.
         Err(error) if error.code() == Some(code::SYNTAX_ERROR) => {
             let granted = granted(client)?;
-            return Ok(Known::NotFound(wanted.into_iter().filter(|wanted| !is_among(&granted, wanted)).collect()));
+            let is_missing = |wanted: &Wanted| wanted.privilege != TABLE_ENGINE && !is_among(&granted, wanted);
+            return Ok(Known::NotFound(wanted.into_iter().filter(is_missing).collect()));
         }
         Err(error) => return Err(error),
     }
@@ -36,14 +35,25 @@ pub(super) fn find_missing(client: &Client, wanted: Vec<Wanted>) -> Result<Known
 }
 
 /// `SELECT, INSERT ON a, INSERT ON b`, for each target of `wanted` with `begin` before it and `end` after it.
-pub(super) fn list(wanted: &[Wanted], begin: &str, end: &str) -> String {
-    let by_target = wanted.chunk_by(|(_, one), (_, other)| one == other);
-    let parts = by_target.filter_map(|wanted| {
-        let privileges: Vec<_> = wanted.iter().map(|(privilege, _)| *privilege).collect();
-        let (_, target) = wanted.first()?;
-        Some(format!("{begin}{} ON {target}{end}", privileges.join(", ")))
-    });
-    parts.collect::<Vec<_>>().join(if end.is_empty() { ", " } else { "; " })
+pub(crate) fn list<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, begin: &str, end: &str) -> String {
+    let mut by_target: Vec<(&str, String)> = Vec::new();
+    for Wanted { privilege, on, .. } in wanted {
+        match by_target.iter_mut().find(|(target, _)| target == on) {
+            Some((_, privileges)) => {
+                privileges.push_str(", ");
+                privileges.push_str(privilege);
+            }
+            None => by_target.push((on, (*privilege).to_owned())),
+        }
+    }
+    let parts: Vec<_> =
+        by_target.into_iter().map(|(on, privileges)| format!("{begin}{privileges} ON {on}{end}")).collect();
+    parts.join(if end.is_empty() { ", " } else { "; " })
+}
+
+/// The statements that grant privileges to a user.
+pub(crate) fn grants<'a>(wanted: impl IntoIterator<Item = &'a Wanted>, user: &str) -> String {
+    list(wanted, "GRANT ", &format!(" TO {user}"))
 }
 
 fn has_all(client: &Client, wanted: &[Wanted]) -> Result<bool, Error> {
@@ -58,7 +68,7 @@ fn granted(client: &Client) -> Result<Vec<String>, Error> {
 }
 
 /// Whether one of the lines, `GRANT SELECT, INSERT ON meltano.* TO me`, grants the privilege.
-fn is_among(lines: &[String], (privilege, target): &Wanted) -> bool {
+fn is_among(lines: &[String], Wanted { privilege, on: target, .. }: &Wanted) -> bool {
     let target = target.replace('`', "");
     let database = target.split('.').next().unwrap_or_default();
     lines.iter().any(|line| {
@@ -76,17 +86,22 @@ fn is_among(lines: &[String], (privilege, target): &Wanted) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::diagnose::Job;
+
+    fn wanted(privilege: &'static str, on: &str) -> Wanted {
+        Wanted { job: Job::Read, privilege, on: on.to_owned() }
+    }
 
     fn check(line: &str, privilege: &'static str, target: &str, granted: bool) {
-        assert_eq!(is_among(&[line.to_owned()], &(privilege, target.to_owned())), granted, "{line}");
+        assert_eq!(is_among(&[line.to_owned()], &wanted(privilege, target)), granted, "{line}");
     }
 
     #[test]
     fn lists_name_each_target_once() {
-        let wanted = [("SELECT", "a".to_owned()), ("INSERT", "a".to_owned()), ("SELECT", "b".to_owned())];
+        let wanted = [wanted("SELECT", "a"), wanted("SELECT", "b"), wanted("INSERT", "a")];
         assert_eq!(list(&wanted, "", ""), "SELECT, INSERT ON a, SELECT ON b");
-        assert_eq!(list(&wanted, "GRANT ", " TO me"), "GRANT SELECT, INSERT ON a TO me; GRANT SELECT ON b TO me");
-        assert_eq!(list(&[], "GRANT ", " TO me"), "");
+        assert_eq!(grants(&wanted, "me"), "GRANT SELECT, INSERT ON a TO me; GRANT SELECT ON b TO me");
+        assert_eq!(grants(&[], "me"), "");
     }
 
     #[test]

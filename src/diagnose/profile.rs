@@ -11,7 +11,7 @@ const INTERFERING: [(&str, &str, &str, Status); 13] = [
     ("enable_lightweight_delete", "0", "no state and no lock can be removed", Status::Failed),
     ("lightweight_deletes_sync", "0", "a state may still be seen after it was removed", Status::Warning),
     ("use_query_cache", "!0", "states and locks are read as they were, not as they are", Status::Failed),
-    ("allow_ddl", "0", "tables cannot be created", Status::Warning),
+    ("allow_ddl", "0", "no state and no lock can be removed, and no table created", Status::Failed),
     ("limit", "!0", "results are cut short", Status::Failed),
     ("offset", "!0", "results are cut short", Status::Failed),
     ("result_overflow_mode", "!throw", "long results may be cut short without a word", Status::Warning),
@@ -109,6 +109,7 @@ mod tests {
         check(&[("max_execution_time", "0", true)], Status::Failed, "max_execution_time = 0");
         check(&[("max_execution_time", "5", false)], Status::Ok, "nothing");
         check(&[("lightweight_deletes_sync", "0", false)], Status::Warning, "removed");
+        check(&[("allow_ddl", "0", false)], Status::Failed, "removed");
         check(&[("lightweight_deletes_sync", "2", false)], Status::Ok, "nothing");
         check(&[("limit", "5", false), ("result_overflow_mode", "break", false)], Status::Failed, "limit = 5: ");
         check(&[("format_tsv_null_representation", "NULL", false)], Status::Failed, "NULL");

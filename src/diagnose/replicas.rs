@@ -1,23 +1,26 @@
 //! Copies of the tables on other servers.
 
+use super::names::Names;
+use super::needs::{Job, wanted};
+use super::privileges::grants;
 use super::report::Finding;
-use super::tables::Existing;
-use crate::clickhouse::{Client, Effect, Statement};
+use crate::clickhouse::existing::Table;
+use crate::clickhouse::{Client, Effect, Existing, Statement};
 use crate::error::{Error, ErrorKind};
 
 /// Whether a table has copies that this server has to agree with.
 pub(super) fn exist(existing: &Existing) -> bool {
     let tables = existing.state.iter().chain(&existing.lock);
-    tables.into_iter().any(|table| table.engine_name().starts_with("Replicated"))
+    tables.into_iter().any(Table::is_replicated)
 }
 
 /// Asks the server how the copies are.
-pub(super) fn inspect(client: &Client) -> Finding {
+pub(super) fn inspect(client: &Client, names: &Names) -> Finding {
     match read(client) {
         Ok(finding) => finding,
         Err(error) if error.kind == ErrorKind::PermissionDenied => Finding::warning(
             "the tables are replicated, and the user may not see how the replicas are",
-            format!("GRANT SELECT ON system.replicas TO {}", client.settings().user),
+            grants(&wanted(names, &|job| job == Job::SeeReplicas), &names.user),
         ),
         Err(error) => error.into(),
     }

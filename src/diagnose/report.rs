@@ -116,6 +116,18 @@ impl Finding {
         Self { status: Status::Warning, found: found.into(), hint: Some(hint.into()) }
     }
 
+    /// This finding and another one of the same step, with the hint of the first that has one.
+    pub(super) fn and(mut self, other: Option<Self>) -> Self {
+        if let Some(other) = other {
+            self.found = format!("{}; {}", self.found, other.found);
+            self.hint = self.hint.or(other.hint);
+            if self.status == Status::Ok {
+                self.status = other.status;
+            }
+        }
+        self
+    }
+
     /// This finding, unless there is an error.
     pub(super) fn unless(self, error: Option<Error>) -> Self {
         error.map_or(self, Self::from)

@@ -7,13 +7,14 @@ mod locked;
 mod versions;
 
 pub use copies::Copy;
+pub use versions::Keeping;
 
 use self::last_written::LastWritten;
 use crate::clickhouse::{Answer, Client, text};
-use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::glob;
 use crate::lock::Locks;
+use crate::prepare::{self, Prepared};
 use crate::record::{self, Row, check_state_id, checked};
 use crate::state::{RawState, State};
 
@@ -37,16 +38,13 @@ impl<'a> Store<'a> {
     }
 
     /// Creates the database and the tables where they do not exist, upgrades the add-on's lock table if no live lock is in
-    /// it and the user may, and begins or ends the history if a setting says so.
+    /// it and the user may, and begins, changes or ends the history if a setting says so. Says what was done, or with
+    /// `dry_run` what would be.
     ///
     /// # Errors
-    /// As the server reports them.
-    pub fn init(&self) -> Result<(), Error> {
-        self.client().create_tables()?;
-        // First, for it mends a history whose table is gone.
-        self.client().keep_history()?;
-        diagnose::refuse_other_tables(self.client())?;
-        self.client().upgrade_lock_table()
+    /// [`ErrorKind::SchemaMismatch`] if a table is of another kind; otherwise as the server reports them.
+    pub fn init(&self, dry_run: bool) -> Result<Vec<Prepared>, Error> {
+        prepare::init(self.client(), dry_run)
     }
 
     /// The state of `state_id`.

@@ -3,7 +3,7 @@
 use super::Store;
 use super::bulk::BYTES;
 use super::locked::Write;
-use crate::clickhouse::{StateRead, Window};
+use crate::clickhouse::{StateRead, Window, existing};
 use crate::error::{Error, ErrorKind};
 use crate::record::{self, check_state_id};
 use crate::settings::PREFIX;
@@ -13,7 +13,27 @@ use crate::warning::Warning;
 /// How many versions a page has unless the caller says otherwise.
 const ROWS: u32 = 1_000;
 
+/// What is kept of earlier versions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Keeping {
+    /// For how many days a version is kept after it was recorded; none where that is not to be seen.
+    pub days: Option<u32>,
+    /// Whether new versions are recorded.
+    pub recording: bool,
+}
+
 impl Store<'_> {
+    /// What is kept of earlier versions; none if nothing is, as far as the user may see.
+    ///
+    /// # Errors
+    /// As the server reports them.
+    pub fn keeping(&self) -> Result<Option<Keeping>, Error> {
+        let existing = existing::read(self.client())?;
+        let recording = existing.is_recorded();
+        let days = existing.history.and_then(|history| history.days);
+        Ok((recording || existing.history.is_some()).then_some(Keeping { days, recording }))
+    }
+
     /// The versions of a state, newest first: those before `before`, in milliseconds since 1970, or the newest ones.
     ///
     /// # Errors

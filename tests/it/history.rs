@@ -1,6 +1,6 @@
 //! Earlier versions.
 
-use meltano_state_host::{Entry, ErrorKind, Instance, State};
+use meltano_state_host::{Deed, Entry, ErrorKind, Instance, Keeping, State, Status, Step, Thing};
 
 use crate::sandbox::{Sandbox, component_error, instance, state};
 
@@ -155,6 +155,57 @@ async fn init_mends_a_history_whose_table_is_gone() {
         let mut store = keeping(&sandbox, days).await;
         store.set(&n(1)).await.unwrap();
     }
+}
+
+#[tokio::test]
+async fn what_is_kept_is_told_by_init_check_and_the_component() {
+    async fn layout(store: &mut Instance) -> Step {
+        let report = store.check().await.unwrap();
+        report.steps.into_iter().find(|step| step.name == "layout").unwrap()
+    }
+    async fn history(store: &mut Instance) -> (Deed, String) {
+        let preview = store.preview_init().await.unwrap();
+        let prepared = store.init().await.unwrap();
+        assert_eq!(preview, prepared);
+        let history = prepared.into_iter().find(|prepared| prepared.thing == Thing::History).unwrap();
+        (history.deed, history.note.unwrap())
+    }
+    let kept = |days, recording| Some(Keeping { days: Some(days), recording });
+    let sandbox = Sandbox::new();
+    let mut without = sandbox.instance().await;
+    assert_eq!(without.kept().await.unwrap(), None);
+    without.init().await.unwrap();
+    assert_eq!(without.kept().await.unwrap(), None);
+    assert_eq!(history(&mut without).await, (Deed::Right, "no earlier versions of states are kept".to_owned()));
+
+    let mut seven = instance(&sandbox.uri(), &[(DAYS, "7")]).await;
+    let seven_days = "earlier versions of states are kept for 7 days";
+    assert_eq!(layout(&mut seven).await.status, Status::Warning);
+    assert_eq!(history(&mut seven).await, (Deed::Begun, seven_days.to_owned()));
+    assert_eq!(history(&mut seven).await, (Deed::Right, seven_days.to_owned()));
+    let step = layout(&mut seven).await;
+    assert!(step.status == Status::Ok && step.found.contains(seven_days), "{step:?}");
+    assert_eq!(without.kept().await.unwrap(), kept(7, true));
+    let step = layout(&mut without).await;
+    assert!(step.status == Status::Warning && step.found.contains(seven_days), "{step:?}");
+    assert_eq!(history(&mut without).await, (Deed::Left, format!("{seven_days}, and history_days is not set")));
+
+    let mut thirty = instance(&sandbox.uri(), &[(DAYS, "30")]).await;
+    let step = layout(&mut thirty).await;
+    assert!(step.status == Status::Warning && step.found.contains("history_days is 30"), "{step:?}");
+    assert_eq!(history(&mut thirty).await.0, Deed::Changed);
+    assert_eq!(without.kept().await.unwrap(), kept(30, true));
+
+    let mut ended = instance(&sandbox.uri(), &[(DAYS, "0")]).await;
+    assert_eq!(layout(&mut ended).await.status, Status::Warning);
+    assert_eq!(history(&mut ended).await.0, Deed::Ended);
+    assert_eq!(without.kept().await.unwrap(), kept(30, false));
+    for store in [&mut ended, &mut without] {
+        let step = layout(store).await;
+        assert!(step.status == Status::Ok && step.found.contains("any more"), "{step:?}");
+    }
+    assert_eq!(history(&mut ended).await.0, Deed::Right);
+    assert_eq!(history(&mut thirty).await.0, Deed::Begun);
 }
 
 #[tokio::test]

@@ -89,7 +89,7 @@ async fn another_web_server_is_not_taken_for_clickhouse() {
             store.holders(None).await.map(drop),
             store.versions("a", None, None).await.map(drop),
             store.copy("a", "b", true).await.map(drop),
-            store.init().await,
+            store.init().await.map(drop),
         ] {
             let error = component_error(read);
             assert_eq!(error.kind, ErrorKind::Protocol, "{answer}: {error}");

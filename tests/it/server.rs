@@ -130,11 +130,16 @@ impl Server {
 
     /// Runs a statement as the administrator; what it prints, or the server's error.
     pub(crate) fn try_sql(&self, statement: &str) -> Result<String, String> {
+        self.try_sql_with("", statement)
+    }
+
+    /// The same with a setting as it stands in a URL, `&name=value`.
+    pub(crate) fn try_sql_with(&self, setting: &str, statement: &str) -> Result<String, String> {
         let scheme = if self.uri.query().is_some_and(|query| query.contains("secure=true")) { "https" } else { "http" };
         let host = self.uri.host_str().unwrap_or("localhost");
         let decode = |text: &str| percent_encoding::percent_decode_str(text).decode_utf8_lossy().into_owned();
         let mut answer =
-            ureq::post(format!("{scheme}://{host}:{}/?wait_end_of_query=1", self.uri.port().unwrap_or(8123)))
+            ureq::post(format!("{scheme}://{host}:{}/?wait_end_of_query=1{setting}", self.uri.port().unwrap_or(8123)))
                 .header("X-ClickHouse-User", decode(self.uri.username()))
                 .header("X-ClickHouse-Key", decode(self.uri.password().unwrap_or_default()))
                 .config()

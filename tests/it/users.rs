@@ -2,6 +2,10 @@
 //!
 //! The embedded server reads them from a file when it starts; on another server they are created with SQL.
 
+use std::sync::LazyLock;
+
+use meltano_state_backend_clickhouse::diagnose::{Job, NEEDS, On};
+
 use crate::server::Server;
 
 /// A user, and what it may do; `{}` stands for the database that is its own.
@@ -123,8 +127,6 @@ pub(crate) const TAKER: User = User {
     fixed: &[],
     grants: &["SELECT, INSERT, ALTER DELETE ON {}.state", "SELECT, INSERT ON {}.state_lock"],
 };
-pub(crate) const WITHOUT_DDL: User =
-    User { name: "without_ddl", readonly: 0, settings: &[("allow_ddl", "0")], fixed: &[], grants: MINIMAL };
 /// One statement at a time.
 pub(crate) const SINGLE: User = User {
     name: "single",
@@ -134,7 +136,7 @@ pub(crate) const SINGLE: User = User {
     grants: MINIMAL,
 };
 
-const ALL: [User; 22] = [
+static ALL: [User; 22] = [
     LIMITED,
     READER,
     READER_WITH_SETTINGS,
@@ -159,6 +161,72 @@ const ALL: [User; 22] = [
     SINGLE,
 ];
 
+/// Without DDL a user cannot delete either.
+pub(crate) const WITHOUT_DDL: User =
+    User { name: "without_ddl", readonly: 0, settings: &[("allow_ddl", "0")], fixed: &[], grants: MINIMAL };
+
+/// A user who wants to do something, and lacks one privilege of those that it takes.
+pub(crate) struct Lacking {
+    pub(crate) user: User,
+    pub(crate) job: Job,
+    /// What is lacking: the privilege, and on what. None: nothing is.
+    pub(crate) lacks: Option<(&'static str, &'static str)>,
+}
+
+/// For each job one who has all that it takes, and one for each privilege who has all but that.
+pub(crate) static LACKING: LazyLock<Vec<Lacking>> = LazyLock::new(|| {
+    let mut users: Vec<Lacking> = Vec::new();
+    let optional = [Job::SeeMutations, Job::SeeReplicas];
+    for (job, ..) in NEEDS.iter().filter(|(job, ..)| !optional.contains(job)) {
+        if users.last().is_some_and(|last| last.job == *job) {
+            continue;
+        }
+        let jobs: &[Job] = match job {
+            Job::Read | Job::Write => &[Job::Read, Job::Write],
+            Job::CreateDatabase | Job::CreateState | Job::CreateLock => {
+                &[Job::Read, Job::Write, Job::CreateDatabase, Job::CreateState, Job::CreateLock]
+            }
+            Job::CreateHistory => &[Job::Read, Job::Write, Job::CreateHistory, Job::BeginHistory],
+            // Who may not see the table cannot know for how long it keeps versions.
+            Job::ChangeHistory => &[Job::Read, Job::Write, Job::LookBack, Job::ChangeHistory],
+            job => &[Job::Read, Job::Write, *job],
+        };
+        let all = privileges(jobs);
+        let lacking = privileges(&[*job]).into_iter().map(Some);
+        users.extend(std::iter::once(None).chain(lacking).enumerate().map(|(number, lacks)| {
+            let grants = all.iter().filter(|granted| Some(**granted) != lacks);
+            let grants: Vec<&str> = grants.map(|(privilege, on)| &*format!("{privilege} ON {on}").leak()).collect();
+            let name = format!("{job:?}_{number}").to_lowercase().leak();
+            let user = User { name, readonly: 0, settings: &[], fixed: &[], grants: grants.leak() };
+            Lacking { user, job: *job, lacks }
+        }));
+    }
+    users
+});
+
+/// What jobs take, each privilege once.
+fn privileges(jobs: &[Job]) -> Vec<(&'static str, &'static str)> {
+    let mut all = Vec::new();
+    for (_, privileges, on) in NEEDS.iter().filter(|(job, ..)| jobs.contains(job)) {
+        let on = match on {
+            On::State => "{}.state",
+            On::Lock => "{}.state_lock",
+            On::History => "{}.state_history",
+            On::Feed => "{}.state_history_feed",
+            On::Database => "{}.*",
+            On::Other(name) => name,
+        };
+        all.extend(
+            privileges.iter().map(|privilege| (*privilege, on)).filter(|pair| !all.contains(pair)).collect::<Vec<_>>(),
+        );
+    }
+    all
+}
+
+fn all() -> impl Iterator<Item = &'static User> {
+    ALL.iter().chain(LACKING.iter().map(|lacking| &lacking.user))
+}
+
 /// The password of all of them; unlike any other text, and in need of encoding in a URI.
 pub(crate) const PASSWORD: &str = "hunter2/hunter2";
 
@@ -181,8 +249,7 @@ impl User {
 
 /// The users as a ClickHouse configuration file.
 pub(crate) fn xml() -> String {
-    let users: String = ALL
-        .iter()
+    let users: String = all()
         .map(|user| {
             let name = user.schema();
             // In a file the user that is granted to is the one that the grant stands in.
@@ -204,13 +271,13 @@ pub(crate) fn xml() -> String {
         let name = user.schema();
         format!("<{name}>{settings}<constraints>{fixed}</constraints></{name}>")
     };
-    let profiles: String = ALL.iter().map(profile).collect();
+    let profiles: String = all().map(profile).collect();
     format!("<clickhouse><profiles>{profiles}</profiles><users>{users}</users></clickhouse>")
 }
 
 /// Creates the users with SQL.
 pub(crate) fn create(server: &Server) {
-    for user in &ALL {
+    for user in all() {
         let name = user.schema();
         let settings = user.profile().into_iter().map(|(name, value)| format!("{name} = {value}"));
         let fixed = user.fixed.iter().map(|name| format!("{name} READONLY"));

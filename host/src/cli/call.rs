@@ -61,6 +61,16 @@ impl Call {
         })
     }
 
+    /// Says on standard error what a caller should know of a result.
+    pub(super) fn warn(&self, message: &str, hint: &str) {
+        let text = match self.format {
+            Format::Text => output::visible(&format!("warning: {message}\nhint: {hint}")).into_owned(),
+            Format::Json => json!({"warning": {"message": message, "hint": hint}}).to_string(),
+        };
+        // The result counts, whether or not this is read.
+        let _ = writeln!(io::stderr(), "{text}");
+    }
+
     /// A word to people about what happens on the way.
     pub(super) fn remark(&self, sentence: &str) {
         if self.format == Format::Text {

@@ -83,7 +83,6 @@ fn value(name: &str, settings: &Resolved) -> Option<String> {
         "lock_stale_seconds" => seconds(settings.lock.stale),
         "lock_wait_seconds" => seconds(settings.lock.wait),
         "lock_retry_seconds" => seconds(settings.lock.retry),
-        "history_days" => "0".to_owned(),
         "connect_timeout_seconds" => seconds(settings.connect_timeout),
         "request_timeout_seconds" => seconds(settings.request_timeout),
         _ => return None,

@@ -3,7 +3,7 @@
 use super::expect::{check, check_error, check_step, command, json, listed, step};
 use crate::sandbox::Sandbox;
 use crate::server::SERVER;
-use crate::users::{CACHED, CHECKED_READER, CHECKED_STRANGER, HINDERED, WITHOUT_DELETE};
+use crate::users::{CACHED, CHECKED_READER, CHECKED_STRANGER, HINDERED, WITHOUT_DDL, WITHOUT_DELETE};
 
 #[test]
 fn a_wrong_password_and_an_unknown_user() {
@@ -59,6 +59,10 @@ fn settings_of_the_profile_that_interfere() {
     let words =
         [listed("no state and no lock can be removed"), listed("may still be seen after it was removed"), "profile"];
     check_step(uri.as_str(), &[], "profile", &words);
+    let (sandbox, uri) = Sandbox::of(&WITHOUT_DDL);
+    command(sandbox.uri().as_str(), &[]).args(["set", "a", "{\"singer_state\":{}}"]).run();
+    check_step(uri.as_str(), &[], "profile", &["allow_ddl = 0", listed("no state and no lock can be removed")]);
+    assert_eq!(command(uri.as_str(), &[]).args(["clear", "a", "--force"]).run().code, 1);
     let (_sandbox, uri) = Sandbox::of(&CACHED);
     check_step(uri.as_str(), &[], "credentials", &[listed("The query result was not cached"), "use_query_cache to 0"]);
 }

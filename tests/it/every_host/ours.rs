@@ -1,6 +1,6 @@
 //! The contract in this project's own host, through its typed calls.
 
-use meltano_state_host::{CallError, Entry, Holder, Instance, RawState, Report, State, Warning};
+use meltano_state_host::{CallError, Entry, Holder, Instance, Keeping, Prepared, RawState, Report, State, Warning};
 use serde_json::{Value, json};
 
 use super::contract::{Outcome, Step};
@@ -12,7 +12,10 @@ pub(super) async fn carry_out(backend: &mut Instance, step: &Step) -> Outcome {
     let flag = |index| argument(index).as_bool().unwrap();
     let limit = |index| argument(index).as_u64().map(|limit| u32::try_from(limit).unwrap());
     match step.call.as_str() {
-        "store.init" => outcome(backend.init().await, done),
+        "store.init" => {
+            let prepared = if flag(0) { backend.preview_init().await } else { backend.init().await };
+            outcome(prepared, |prepared| prepared.iter().map(self::prepared).collect())
+        }
         "store.get" => outcome(backend.get(id(0)).await, |found| found.map(state).into()),
         "store.get-raw" => outcome(backend.get_raw(id(0)).await, |found| found.map(raw).into()),
         "store.get-all" => outcome(backend.get_all(text(0), text(1), limit(2)).await, entries),
@@ -32,6 +35,10 @@ pub(super) async fn carry_out(backend: &mut Instance, step: &Step) -> Outcome {
             outcome(backend.holders(text(0)).await, |holders| holders.into_iter().map(holder).collect())
         }
         "locking.force-release" => outcome(backend.force_release(id(0), id(1)).await, Value::from),
+        "history.kept" => {
+            let keeping = |kept: Keeping| json!({"days": kept.days, "recording": kept.recording});
+            outcome(backend.kept().await, |kept| kept.map(keeping).into())
+        }
         "history.versions" => outcome(backend.versions(id(0), argument(1).as_i64(), limit(2)).await, entries),
         "history.restore" => outcome(backend.restore(id(0), argument(1).as_i64().unwrap()).await, warnings),
         "diagnostics.check" => outcome(backend.check().await, report),
@@ -53,6 +60,10 @@ fn done((): ()) -> Value {
 
 fn warnings(warnings: Vec<Warning>) -> Value {
     warnings.into_iter().map(|warning| json!({"message": warning.message, "hint": warning.hint})).collect()
+}
+
+fn prepared(prepared: &Prepared) -> Value {
+    json!({"thing": prepared.thing.name(), "name": prepared.name, "deed": prepared.deed.name(), "note": prepared.note})
 }
 
 fn to_state(value: &Value) -> State {

@@ -108,6 +108,21 @@ fn versions_that_are_not_there_or_cannot_be_used() {
 }
 
 #[test]
+fn that_nothing_is_recorded_any_more_is_said() {
+    let sandbox = with_history();
+    assert_eq!(kept(&sandbox, &["history", "a"]).stderr, "");
+    kept(&sandbox, &["--set", "clickhouse.history_days=0", "init"]);
+    let text = run(&sandbox, &["history", "a"]);
+    assert_eq!((text.code, text.stdout.lines().count()), (0, 3));
+    assert!(text.stderr.starts_with("warning: no further versions are recorded"), "{}", text.stderr);
+    assert!(text.stderr.contains("\nhint: set history_days"), "{}", text.stderr);
+    let json = run(&sandbox, &["history", "a", "--format", "json"]);
+    assert_eq!(serde_json::from_str::<Vec<Value>>(&json.stdout).unwrap().len(), 3);
+    let warning: Value = serde_json::from_str(&json.stderr).unwrap();
+    assert!(warning["warning"]["message"].as_str().unwrap().contains("recorded"), "{warning}");
+}
+
+#[test]
 fn without_a_history_its_setting_is_named() {
     let sandbox = super::ready();
     super::set(&sandbox, "a", 1);

@@ -5,6 +5,7 @@ mod copies;
 mod edit;
 mod exchange;
 mod history;
+mod init;
 mod reading;
 mod setting;
 mod terminal;

@@ -118,7 +118,7 @@ class ClickHouseStateStoreManager(StateStoreManager):
 
     def migrate(self) -> None:
         """Create what is missing, and bring the lock table up to date."""
-        self._store("init")
+        self._store("init", False)
 
     @contextmanager
     def acquire_lock(self, state_id: str, *, retry_seconds: float = 1) -> Iterator[None]:

@@ -11,9 +11,9 @@ pub(in crate::cli) enum Verb {
     Check,
     /// Show every setting: its value, secrets masked, and where it came from.
     Config,
-    /// Create the database and the tables where they do not exist.
+    /// Create what does not exist, upgrade the add-on's lock table, begin or end the history; say what was done.
     Init {
-        /// Show what is there, and create nothing.
+        /// Show what would be done, and change nothing.
         #[arg(short = 'n', long)]
         dry_run: bool,
     },

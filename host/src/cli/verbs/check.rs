@@ -11,15 +11,11 @@ use crate::cli::table::Table;
 
 pub(in crate::cli) async fn check(call: &mut Call) -> Result<(), Failure> {
     let report = call.run(async |instance| instance.check().await).await?;
-    show(&report, call.format)
-}
-
-/// Writes the report. A failed step makes the command fail.
-pub(super) fn show(report: &Report, format: Format) -> Result<(), Failure> {
-    output::written(match format {
-        Format::Text => output::lines(table(report).lines()),
-        Format::Json => output::line(&json(report).to_string()),
+    output::written(match call.format {
+        Format::Text => output::lines(table(&report).lines()),
+        Format::Json => output::line(&json(&report).to_string()),
     })?;
+    // A failed step makes the command fail.
     if report.has_failed() { Err(Failure::shown()) } else { Ok(()) }
 }
 

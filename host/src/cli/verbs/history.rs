@@ -51,7 +51,20 @@ pub(in crate::cli) async fn history(call: &mut Call, history: History) -> Result
     if let Some(first) = newer.filter(|_| left > 0) {
         add(&mut items, &first, None, diff)?;
     }
-    items.end()
+    items.end()?;
+    warn_if_ended(call).await
+}
+
+/// Says that what was written since is missing from the list. Who may list may look this up too.
+async fn warn_if_ended(call: &mut Call) -> Result<(), Failure> {
+    let kept = call.run(async |instance| instance.kept().await).await?;
+    if kept.is_some_and(|kept| !kept.recording) {
+        call.warn(
+            "no further versions are recorded: the history has ended, and what was written since is not in it",
+            "set history_days and run meltano-state init to record them again",
+        );
+    }
+    Ok(())
 }
 
 fn add(items: &mut Items, entry: &Entry, older: Option<&Entry>, diff: bool) -> Result<(), Failure> {

@@ -2,7 +2,7 @@
 
 use bindings::exports::meltano::state_backend::store::Guest;
 use bindings::meltano::state_backend::store;
-use bindings::meltano::state_backend::types::{Entry, Error, RawState, State, Warning};
+use bindings::meltano::state_backend::types::{Entry, Error, Prepared, RawState, State, Warning};
 
 #[allow(unsafe_code, missing_docs, unused_qualifications, unreachable_pub, reason = "generated")]
 mod bindings {
@@ -23,8 +23,8 @@ mod bindings {
 struct Relay;
 
 impl Guest for Relay {
-    fn init() -> Result<(), Error> {
-        store::init()
+    fn init(dry_run: bool) -> Result<Vec<Prepared>, Error> {
+        store::init(dry_run)
     }
 
     fn get(state_id: String) -> Result<Option<State>, Error> {
