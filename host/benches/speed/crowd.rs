@@ -24,7 +24,7 @@ pub(crate) fn measure(setup: &Setup, report: &mut Report) {
     let settings = setup.settings("bench_crowd", &[]);
     let resolved = resolved(&settings);
     let native = Native::new(&runtime);
-    native.requests(&resolved, |store| store.init().expect("the tables"));
+    native.requests(&resolved, |store| drop(store.init(false).expect("the tables")));
     let plugin = Plugin::builder().settings(settings).build().expect("a plugin");
     for (name, write) in [("get", false), ("set", true)] {
         let mut instances: Vec<_> =

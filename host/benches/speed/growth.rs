@@ -79,7 +79,7 @@ impl Tables<'_> {
     /// An instance that works on a new table.
     fn create(&mut self, table: &str) -> Instance {
         let settings = self.setup.settings(SCHEMA, &[("table", table)]);
-        self.native.requests(&resolved(&settings), |store| store.init().expect("the tables"));
+        self.native.requests(&resolved(&settings), |store| drop(store.init(false).expect("the tables")));
         let plugin = Plugin::builder().settings(settings).build().expect("a plugin");
         self.setup.runtime.block_on(plugin.instance()).expect("an instance")
     }

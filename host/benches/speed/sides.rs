@@ -56,7 +56,7 @@ impl<'a> Sides<'a> {
         let plugin = Plugin::builder().settings(settings.clone()).build().expect("a plugin");
         let ports = Ports { http: native, clock: native, random: native };
         let native = Store::new(Client::new(ports, resolved));
-        native.init().expect("the tables");
+        native.init(false).expect("the tables");
         Self { setup, component: setup.runtime.block_on(plugin.instance()).expect("an instance"), native }
     }
 
