@@ -189,21 +189,53 @@ fn lost(code: &ErrorCode) -> TransportError {
         ErrorCode::InternalError(text) => text.clone(),
         _ => None,
     };
-    TransportError { kind: kind(code), detail: said.unwrap_or_else(|| words(&format!("{code:?}"))) }
+    TransportError { kind: kind(code), detail: said.unwrap_or_else(|| name(code).to_owned()) }
 }
 
-/// `ErrorCode::ConnectionRefused` as `connection refused`; what a code carries stays as it is.
-fn words(debug: &str) -> String {
-    let name = debug.strip_prefix("ErrorCode::").unwrap_or(debug);
-    let (name, carried) = name.split_at(name.find('(').unwrap_or(name.len()));
-    let mut words = String::new();
-    for c in name.chars() {
-        if c.is_ascii_uppercase() && !words.is_empty() {
-            words.push(' ');
-        }
-        words.push(c.to_ascii_lowercase());
+/// Their derived `Debug` would take 4 KB.
+fn name(code: &ErrorCode) -> &'static str {
+    use ErrorCode as E;
+    match code {
+        E::DnsTimeout => "dns timeout",
+        E::DnsError(_) => "dns error",
+        E::DestinationNotFound => "destination not found",
+        E::DestinationUnavailable => "destination unavailable",
+        E::DestinationIpProhibited => "destination ip prohibited",
+        E::DestinationIpUnroutable => "destination ip unroutable",
+        E::ConnectionRefused => "connection refused",
+        E::ConnectionTerminated => "connection terminated",
+        E::ConnectionTimeout => "connection timeout",
+        E::ConnectionReadTimeout => "connection read timeout",
+        E::ConnectionWriteTimeout => "connection write timeout",
+        E::ConnectionLimitReached => "connection limit reached",
+        E::TlsProtocolError => "tls protocol error",
+        E::TlsCertificateError => "tls certificate error",
+        E::TlsAlertReceived(_) => "tls alert received",
+        E::HttpRequestDenied => "http request denied",
+        E::HttpRequestLengthRequired => "http request length required",
+        E::HttpRequestBodySize(_) => "http request body size",
+        E::HttpRequestMethodInvalid => "http request method invalid",
+        E::HttpRequestUriInvalid => "http request uri invalid",
+        E::HttpRequestUriTooLong => "http request uri too long",
+        E::HttpRequestHeaderSectionSize(_) => "http request header section size",
+        E::HttpRequestHeaderSize(_) => "http request header size",
+        E::HttpRequestTrailerSectionSize(_) => "http request trailer section size",
+        E::HttpRequestTrailerSize(_) => "http request trailer size",
+        E::HttpResponseIncomplete => "http response incomplete",
+        E::HttpResponseHeaderSectionSize(_) => "http response header section size",
+        E::HttpResponseHeaderSize(_) => "http response header size",
+        E::HttpResponseBodySize(_) => "http response body size",
+        E::HttpResponseTrailerSectionSize(_) => "http response trailer section size",
+        E::HttpResponseTrailerSize(_) => "http response trailer size",
+        E::HttpResponseTransferCoding(_) => "http response transfer coding",
+        E::HttpResponseContentCoding(_) => "http response content coding",
+        E::HttpResponseTimeout => "http response timeout",
+        E::HttpUpgradeFailed => "http upgrade failed",
+        E::HttpProtocolError => "http protocol error",
+        E::LoopDetected => "loop detected",
+        E::ConfigurationError => "configuration error",
+        E::InternalError(_) => "internal error",
     }
-    words + carried
 }
 
 fn kind(code: &ErrorCode) -> TransportErrorKind {

@@ -4,10 +4,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use meltano_state_host::{
-    Deed, Fault, Faults, Instance, Plugin, PooledClient, Prepared, Settings, Status, Thing, Transport,
+    Acquire, Deed, Fault, Faults, Instance, Plugin, PooledClient, Prepared, Settings, Status, Thing, Transport,
 };
 
-use crate::sandbox::{Sandbox, cache, state};
+use crate::sandbox::{Sandbox, cache, instance, state};
 use crate::server::SERVER;
 
 /// A database of an engine that can exchange tables, and of one that can only rename them.
@@ -87,6 +87,39 @@ async fn several_at_once_upgrade_it_once_and_lose_no_lock() {
             );
             assert_eq!(sandbox.lock_rows(), "a\trival\n", "{engine}, round {round}: {done:#?}");
         }
+    }
+}
+
+/// The other's lock is one of ours: a second new table would not know its owner and its place.
+#[tokio::test]
+async fn one_that_stalls_right_before_it_swaps_leaves_what_another_has_made_meanwhile() {
+    for engine in ENGINES {
+        let sandbox = of_addon(engine);
+        let uri = sandbox.uri();
+        let ((swap, asked), seen) = (swaps(engine), AtomicUsize::new(0));
+        let meanwhile = move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            runtime.block_on(async {
+                let mut store = instance(&uri, &[]).await;
+                assert_eq!(lock_table(&store.init().await.unwrap()).deed, Deed::Upgraded);
+                let options = Acquire { owner: "another".to_owned(), ..Acquire::default() };
+                store.acquire("a", &options).await.unwrap();
+            });
+        };
+        let stalled = faults().when(
+            move |request| {
+                if request.contains(swap) && seen.fetch_add(1, Ordering::Relaxed) == asked {
+                    std::thread::scope(|scope| scope.spawn(&meanwhile).join().unwrap());
+                }
+                false
+            },
+            Fault::Pass,
+        );
+        let prepared = over(stalled, &sandbox).await.init().await.unwrap();
+        assert_eq!(lock_table(&prepared).deed, Deed::Upgraded);
+        assert_eq!(tables(&sandbox), UPGRADED, "{engine}");
+        let row = sandbox.sql("SELECT state_id, owner, ticket, _block_number FROM {}.state_lock");
+        assert_eq!(row, "a\tanother\t0\t1\n", "{engine}");
     }
 }
 
