@@ -7,10 +7,11 @@ import { openStateBackend } from "./state-backend.mjs";
 const [directory, uri, stateId] = process.argv.slice(2);
 const { store } = await openStateBackend(directory, { "state_backend.uri": uri });
 
-const state = store.get(stateId);
-// What an unfinished run has reached lies beyond what a finished one has.
-const reached = JSON.parse(state?.partialState ?? state?.completedState ?? "{}");
-const page = (reached.singer_state?.page ?? 0) + 1;
+// What unfinished runs have reached is laid over what the last finished one has.
+const reached = JSON.parse(store.getMerged(stateId) ?? "{}");
+const last = reached.singer_state?.page ?? 0;
+if (!Number.isInteger(last)) throw new Error(`the page of ${stateId} is no number: ${JSON.stringify(last)}`);
+const page = last + 1;
 // Here a real step would load the page.
 store.update({ stateId, partialState: JSON.stringify({ singer_state: { page } }) });
 console.log(`${stateId} has reached page ${page}`);

@@ -11,10 +11,8 @@ from state_backend import StateBackend, record
 component, uri, state_id = sys.argv[1:]
 backend = StateBackend(component, {"state_backend.uri": uri})
 
-state = backend.call("store", "get", state_id)
-# What an unfinished run has reached lies beyond what a finished one has.
-reached = getattr(state, "partial-state", None) or getattr(state, "completed-state", None) or "{}"
-reached = json.loads(reached)
+# What unfinished runs have reached is laid over what the last finished one has.
+reached = json.loads(backend.call("store", "get-merged", state_id) or "{}")
 page = reached.get("singer_state", {}).get("page", 0) + 1
 # Here a real step would load the page.
 reached = json.dumps({"singer_state": {"page": page}})

@@ -102,6 +102,14 @@ impl Instance {
         Ok(state.map(Into::into))
     }
 
+    /// What the next run of `state_id` starts from: its partial part laid over its completed part; none if that is nothing.
+    ///
+    /// # Errors
+    /// See [`Instance`].
+    pub async fn get_merged(&mut self, state_id: &str) -> Result<Option<String>, CallError> {
+        call!(self, |exports, store| exports.meltano_state_backend_store().call_get_merged(store, state_id))
+    }
+
     /// What is stored of the state of `state_id`, even if it is no state.
     ///
     /// # Errors

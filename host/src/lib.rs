@@ -8,7 +8,8 @@
 //! let plugin = Plugin::builder().settings(settings).build()?;
 //! let mut instance = plugin.instance().await?;
 //! for state_id in instance.get_state_ids(Some("prod:*")).await? {
-//!     println!("{state_id}");
+//!     let start = instance.get_merged(&state_id).await?;
+//!     println!("{state_id} goes on from {}", start.as_deref().unwrap_or("the beginning"));
 //! }
 //! # Ok(())
 //! # }

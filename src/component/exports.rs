@@ -58,6 +58,10 @@ impl Guest for Component {
         with_store(|store| Ok(store.get(&state_id)?.map(Into::into)))
     }
 
+    fn get_merged(state_id: String) -> Result<Option<String>, Error> {
+        with_store(|store| store.get_merged(&state_id))
+    }
+
     fn get_raw(state_id: String) -> Result<Option<RawState>, Error> {
         with_store(|store| Ok(store.get_raw(&state_id)?.map(Into::into)))
     }

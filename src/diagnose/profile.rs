@@ -8,7 +8,7 @@ use crate::error::Error;
 /// and what it does.
 const INTERFERING: [(&str, &str, &str, Status); 13] = [
     ("readonly", "!0", "only get and list work", Status::Failed),
-    ("enable_lightweight_delete", "0", "no state and no lock can be removed", Status::Failed),
+    ("enable_lightweight_delete", "0", "states and locks are removed slowly", Status::Warning),
     ("lightweight_deletes_sync", "0", "a state may still be seen after it was removed", Status::Warning),
     ("use_query_cache", "!0", "states and locks are read as they were, not as they are", Status::Failed),
     ("allow_ddl", "0", "no state and no lock can be removed, and no table created", Status::Failed),

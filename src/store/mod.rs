@@ -56,6 +56,14 @@ impl<'a> Store<'a> {
         self.newest_row(state_id)?.map(|row| record::stored(state_id, row)).transpose()
     }
 
+    /// What the next run starts from: the partial part laid over the completed one; none if that is nothing.
+    ///
+    /// # Errors
+    /// As [`Self::get`].
+    pub fn get_merged(&self, state_id: &str) -> Result<Option<String>, Error> {
+        self.get(state_id)?.map_or(Ok(None), record::merged)
+    }
+
     /// What is stored of a state, whatever it is.
     ///
     /// # Errors

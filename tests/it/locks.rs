@@ -418,6 +418,9 @@ async fn a_table_that_loses_its_order_between_two_updates_is_settled_on() {
 async fn a_stale_row_that_comes_back_does_not_stop_a_holder() {
     let sandbox = Sandbox::new();
     let mut store = sandbox.instance().await;
+    // Takes the first block number, which the row that comes back has.
+    let first = store.acquire("b", &Acquire::default()).await.unwrap();
+    store.release(first).await.unwrap();
     let lock = store.acquire("a", &Acquire::default()).await.unwrap();
     // As a mutation can bring it back that runs while the row is deleted. It came before every other.
     sandbox

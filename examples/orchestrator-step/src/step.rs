@@ -37,12 +37,14 @@ impl bindings::Guest for Step {
 
 /// The page that was loaded last; 0 if none was.
 fn bookmark(state_id: &str) -> Result<u64, String> {
-    let state = store::get(state_id).map_err(|error| error.message)?;
-    // What an unfinished run has reached lies beyond what a finished one has.
-    let reached = state.and_then(|state| state.partial_state.or(state.completed_state));
+    // What unfinished runs have reached is laid over what the last finished one has.
+    let reached = store::get_merged(state_id).map_err(|error| error.message)?;
     let Some(reached) = reached else { return Ok(0) };
     let reached: Value = serde_json::from_str(&reached).map_err(|error| error.to_string())?;
-    Ok(reached["singer_state"]["page"].as_u64().unwrap_or(0))
+    match &reached["singer_state"]["page"] {
+        Value::Null => Ok(0),
+        page => page.as_u64().ok_or_else(|| format!("the page of {state_id} is no number: {page}")),
+    }
 }
 
 bindings::export!(Step with_types_in bindings);

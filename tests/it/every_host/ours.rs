@@ -17,6 +17,7 @@ pub(super) async fn carry_out(backend: &mut Instance, step: &Step) -> Outcome {
             outcome(prepared, |prepared| prepared.iter().map(self::prepared).collect())
         }
         "store.get" => outcome(backend.get(id(0)).await, |found| found.map(state).into()),
+        "store.get-merged" => outcome(backend.get_merged(id(0)).await, Value::from),
         "store.get-raw" => outcome(backend.get_raw(id(0)).await, |found| found.map(raw).into()),
         "store.get-all" => outcome(backend.get_all(text(0), text(1), limit(2)).await, entries),
         "store.get-state-ids" => outcome(backend.get_state_ids(text(0)).await, Value::from),

@@ -23,8 +23,7 @@ pub(in crate::cli) async fn get(call: &mut Call, get: Get) -> Result<(), Failure
             Format::Json => output::line(&json(&state_id, &state).to_string()),
         });
     }
-    let state = call.run(async |instance| instance.get(&state_id).await).await?;
-    let merged = state.map(stored::merged).transpose()?.flatten();
+    let merged = call.run(async |instance| instance.get_merged(&state_id).await).await?;
     output::written(output::line(merged.as_deref().unwrap_or(NOTHING)))
 }
 

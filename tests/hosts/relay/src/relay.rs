@@ -31,6 +31,10 @@ impl Guest for Relay {
         store::get(&state_id)
     }
 
+    fn get_merged(state_id: String) -> Result<Option<String>, Error> {
+        store::get_merged(&state_id)
+    }
+
     fn get_raw(state_id: String) -> Result<Option<RawState>, Error> {
         store::get_raw(&state_id)
     }
