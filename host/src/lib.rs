@@ -30,6 +30,7 @@
 mod activity;
 mod bindings;
 mod cache;
+mod clock;
 mod component;
 mod context;
 mod egress;

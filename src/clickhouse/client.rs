@@ -120,8 +120,7 @@ impl<'a> Client<'a> {
             let jittered = self.jittered(pause);
             let time_left = self.ports.clock.now() - start + jittered < self.settings.request_timeout;
             let may_pass = failure.passing && times_lost < LOST_BEFORE_GIVING_UP;
-            if may_pass && statement.effect != Effect::Once && time_left {
-                self.ports.clock.sleep(jittered);
+            if may_pass && statement.effect != Effect::Once && time_left && self.ports.clock.sleep(jittered) {
                 pause = (pause * 2).min(LONGEST_PAUSE);
                 earlier = Some(failure.error).filter(|error| error.kind == ErrorKind::Unreachable);
                 continue;

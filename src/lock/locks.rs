@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clickhouse::{Client, Guard, Layout, StateRead};
 use crate::error::{Error, ErrorKind};
 use crate::lock::machine::{Action, Event, Machine};
-use crate::lock::refusal::{locked, not_taken};
+use crate::lock::refusal::{called_off, locked, not_taken};
 use crate::lock::table::LockTable;
 use crate::lock::{Lock, Reading, lock_id};
 use crate::settings::{LockProtocol, LockSettings};
@@ -102,8 +102,8 @@ impl<'a> Locks<'a> {
                     }
                     Err(error) => Event::Failed(error),
                 },
-                Action::Sleep(duration) => self.sleep(duration),
-                Action::Retry(duration) => self.sleep(self.client().jittered(duration)),
+                Action::Sleep(duration) => self.sleep(duration, state_id),
+                Action::Retry(duration) => self.sleep(self.client().jittered(duration), state_id),
                 Action::DeleteStale => deleted(self.table.delete_stale(state_id, limits.stale)),
                 Action::DeleteOwn(lock_id) => deleted(self.table.delete_own(state_id, &lock_id, is_uncertain)),
                 Action::Acquired(lock_id) => return Ok((self.lock(state_id, lock_id, wanted), last)),
@@ -147,9 +147,11 @@ impl<'a> Locks<'a> {
         }
     }
 
-    fn sleep(&self, duration: Duration) -> Event {
-        self.client().ports().clock.sleep(duration);
-        Event::Slept
+    fn sleep(&self, duration: Duration, state_id: &str) -> Event {
+        match self.client().ports().clock.sleep(duration) {
+            true => Event::Slept,
+            false => Event::Failed(called_off(state_id)),
+        }
     }
 }
 

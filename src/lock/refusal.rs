@@ -17,6 +17,14 @@ pub(super) fn not_taken(state_id: &str, mut error: Error) -> Error {
     error.with_hint("try again; if it stays so, meltano-state check finds out why")
 }
 
+/// The host wants the call to end.
+pub(super) fn called_off(state_id: &str) -> Error {
+    Error::new(
+        ErrorKind::Locked,
+        format!("the wait for the lock of {state_id:?} was called off, and nothing was written"),
+    )
+}
+
 /// Another holds it, or others do in turns, for longer than the wait limit.
 pub(super) fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
     let waited = Seconds(limits.wait);

@@ -6,6 +6,7 @@ use meltano_state_host::{CallError, Instance, Plugin};
 use serde_json::Value;
 
 use super::arguments::Format;
+use super::ending::{self, Busy};
 use super::failure::Failure;
 use super::output;
 use super::progress::{self, Waits};
@@ -25,12 +26,29 @@ impl Call {
         Ok(Self { instance: plugin.instance().await?, format, waits })
     }
 
+    /// A call that changes nothing.
     pub(super) async fn run<T>(
         &mut self,
         call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
     ) -> Result<T, Failure> {
+        ending::check()?;
         let activity = self.instance.activity();
-        Ok(progress::watch(&activity, &self.waits, call(&mut self.instance)).await?)
+        let call = ending::patiently(&mut self.instance, call);
+        let result = progress::watch(&activity, &self.waits, call).await;
+        match (result, ending::told()) {
+            (Some(result), None) => Ok(result?),
+            (Some(result), Some(signal)) => result.map_err(|error| Failure::from(error).after(signal)),
+            (None, signal) => Err(Failure::cut_short(signal.unwrap_or_default())),
+        }
+    }
+
+    /// A call that changes something or takes a lock: a signal lets it come to its end.
+    pub(super) async fn change<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let _busy = Busy::begin()?;
+        self.run(call).await
     }
 
     /// Confirms a change: to people on standard error, as Meltano does, to programs on standard output.

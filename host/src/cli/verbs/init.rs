@@ -20,6 +20,6 @@ pub(in crate::cli) async fn init(call: &mut Call, dry_run: bool) -> Result<(), F
         call.remark("dry run: init creates what does not exist; nothing was changed");
         return Ok(());
     }
-    call.run(async |instance| instance.init().await).await?;
+    call.change(async |instance| instance.init().await).await?;
     call.done(json!({"initialized": true}), "the tables are ready")
 }
