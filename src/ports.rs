@@ -128,8 +128,8 @@ pub trait Clock {
     fn now(&self) -> Duration;
     /// Time since 1970-01-01 UTC. It may be wrong and may go back.
     fn unix_time(&self) -> Duration;
-    /// Waits.
-    fn sleep(&self, duration: Duration);
+    /// Waits, and says whether it waited that long: a host that wants the call to end ends its waits early.
+    fn sleep(&self, duration: Duration) -> bool;
 }
 
 /// Randomness.

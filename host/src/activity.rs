@@ -3,6 +3,8 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use tokio::sync::watch;
+
 use crate::transport::TlsFailure;
 
 /// What the requests of an instance are doing: shared between an instance, its requests, and who watches a call.
@@ -18,6 +20,8 @@ pub struct Activity {
     tls_failure: Mutex<Option<TlsFailure>>,
     /// A certificate was accepted unseen.
     unverified: AtomicBool,
+    /// Whether calls are to end.
+    called_off: watch::Sender<bool>,
 }
 
 impl Activity {
@@ -32,6 +36,20 @@ impl Activity {
     #[must_use]
     pub fn requests(&self) -> usize {
         self.requests.load(Ordering::Relaxed)
+    }
+
+    /// Tells the call that is under way, and all later ones, to end: nothing is waited for any more, neither a lock that
+    /// another holds nor the time to ask the server again. A call that waits gives up what it holds and fails; one that does
+    /// not goes on to its end. Requests take the time they take, so whoever wants an end by all means drops the call's
+    /// future after a while.
+    pub fn call_off(&self) {
+        self.called_off.send_replace(true);
+    }
+
+    /// Waits until the calls are to end.
+    pub(crate) async fn called_off(&self) {
+        // The sender lives as long as this.
+        let _ = self.called_off.subscribe().wait_for(|off| *off).await;
     }
 
     /// Counts a request until the guard is dropped.

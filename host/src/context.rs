@@ -12,6 +12,7 @@ use wasmtime_wasi_http::p2::bindings::http;
 use wasmtime_wasi_http::{WasiHttp, WasiHttpCtx, WasiHttpCtxView, WasiHttpView};
 use wasmtime_wasi_io::bindings::wasi::io;
 
+use crate::clock;
 use crate::egress::Egress;
 use crate::limits::MemoryLimit;
 use crate::outgoing_handler;
@@ -43,7 +44,7 @@ pub(crate) fn link(linker: &mut Linker<Context>) -> wasmtime::Result<()> {
     io::error::add_to_linker::<Context, HasTable>(linker, |context| &mut context.table)?;
     io::poll::add_to_linker::<Context, HasTable>(linker, |context| &mut context.table)?;
     io::streams::add_to_linker::<Context, HasTable>(linker, |context| &mut context.table)?;
-    clocks::monotonic_clock::add_to_linker::<Context, WasiClocks>(linker, Context::clocks)?;
+    clock::add_to_linker(linker)?;
     clocks::wall_clock::add_to_linker::<Context, WasiClocks>(linker, Context::clocks)?;
     random::random::add_to_linker::<Context, WasiRandom>(linker, |context| context.wasi.random())?;
     let no_extras = http::types::LinkOptions::default();

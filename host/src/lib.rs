@@ -31,6 +31,7 @@
 mod activity;
 mod bindings;
 mod cache;
+mod clock;
 mod component;
 mod context;
 mod egress;

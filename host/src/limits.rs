@@ -43,10 +43,10 @@ pub enum Limit {
 impl fmt::Display for Limit {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Memory(bytes) => write!(f, "the component needs more than {bytes} bytes of memory (Limits::memory)"),
-            Self::Response(bytes) => write!(f, "the server's answer is larger than {bytes} bytes (Limits::response)"),
-            Self::Instances => f.write_str("there are as many instances as were set aside (Builder::pool)"),
-            Self::Resources(count) => write!(f, "the component holds more than {count} handles (Limits::resources)"),
+            Self::Memory(bytes) => write!(f, "the component needs more than {bytes} bytes of memory"),
+            Self::Response(bytes) => write!(f, "the server's answer is larger than {bytes} bytes"),
+            Self::Instances => f.write_str("there are as many instances as were set aside"),
+            Self::Resources(count) => write!(f, "the component holds more than {count} handles"),
         }
     }
 }

@@ -150,8 +150,11 @@ impl<'a> Client<'a> {
                 Some(Broken::Absent) => next - *absent_since.get_or_insert(began) < self.settings.connect_timeout,
                 None => true,
             };
-            if may_repeat && is_in_time && next - start < self.settings.request_timeout {
-                self.ports.clock.sleep(jittered);
+            if may_repeat
+                && is_in_time
+                && next - start < self.settings.request_timeout
+                && self.ports.clock.sleep(jittered)
+            {
                 pause *= 2;
                 // That an earlier attempt is still carried out explains nothing.
                 earlier = Some(failure.error)

@@ -36,8 +36,9 @@ impl Clock for Script {
     fn unix_time(&self) -> Duration {
         self.time.get()
     }
-    fn sleep(&self, duration: Duration) {
+    fn sleep(&self, duration: Duration) -> bool {
         self.time.set(self.time.get() + duration);
+        true
     }
 }
 

@@ -6,6 +6,9 @@ use wasi::clocks::{monotonic_clock, wall_clock};
 
 use crate::ports::Clock;
 
+/// How much too early the timers of some hosts may be.
+const COARSE: Duration = Duration::from_millis(10);
+
 /// The host's clocks.
 pub(super) struct WasiClock;
 
@@ -19,8 +22,17 @@ impl Clock for WasiClock {
         Duration::new(time.seconds, time.nanoseconds)
     }
 
-    fn sleep(&self, duration: Duration) {
-        monotonic_clock::subscribe_duration(nanos(duration)).block();
+    /// Until a moment, so that a host can tell it from the time limit of a request.
+    fn sleep(&self, duration: Duration) -> bool {
+        let end = monotonic_clock::now().saturating_add(nanos(duration));
+        loop {
+            monotonic_clock::subscribe_instant(end).block();
+            match end.saturating_sub(monotonic_clock::now()) {
+                0 => return true,
+                left if left > nanos(COARSE) => return false,
+                _ => {}
+            }
+        }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 use crate::clickhouse::{Client, Guard, Layout, StateRead};
 use crate::error::Error;
 use crate::lock::machine::{Action, Event, Machine};
-use crate::lock::refusal::{left_behind, locked, not_taken};
+use crate::lock::refusal::{called_off, left_behind, locked, not_taken};
 use crate::lock::table::LockTable;
 use crate::lock::{Lock, Reading, lock_id};
 use crate::settings::{LockProtocol, LockSettings};
@@ -56,7 +56,7 @@ impl<'a> Locks<'a> {
     /// Takes the lock of a state id, and returns what was read when it was decided.
     ///
     /// # Errors
-    /// [`ErrorKind::Locked`] if another process holds it for longer than the wait limit; otherwise as the server reports
+    /// [`ErrorKind::Locked`](crate::ErrorKind::Locked) if another process holds it for longer than the wait limit; otherwise as the server reports
     /// them. After any error the lock is not held and no row of this call is left, unless removing it failed too.
     pub fn acquire(&self, state_id: &str, wanted: &Wanted) -> Result<(Lock, Reading), Error> {
         self.acquire_from(Event::Wanted, self.client().ports().clock.now(), state_id, wanted)
@@ -105,8 +105,8 @@ impl<'a> Locks<'a> {
                     }
                     Err(error) => Event::Failed(error),
                 },
-                Action::Sleep(duration) => self.sleep(duration),
-                Action::Retry(duration) => self.sleep(self.client().jittered(duration)),
+                Action::Sleep(duration) => self.sleep(duration, state_id),
+                Action::Retry(duration) => self.sleep(self.client().jittered(duration), state_id),
                 Action::DeleteStale => deleted(self.table.delete_stale(state_id, limits.stale)),
                 Action::DeleteOwn(lock_id) => {
                     let result = self.table.delete_own(state_id, &lock_id, is_uncertain);
@@ -163,9 +163,11 @@ impl<'a> Locks<'a> {
         }
     }
 
-    fn sleep(&self, duration: Duration) -> Event {
-        self.client().ports().clock.sleep(duration);
-        Event::Slept
+    fn sleep(&self, duration: Duration, state_id: &str) -> Event {
+        match self.client().ports().clock.sleep(duration) {
+            true => Event::Slept,
+            false => Event::Failed(called_off(state_id)),
+        }
     }
 }
 

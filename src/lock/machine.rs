@@ -185,6 +185,7 @@ impl Machine {
             (
                 Phase::Looking(lock_id, _)
                 | Phase::Claiming(lock_id)
+                | Phase::Settling(lock_id)
                 | Phase::Settled(lock_id)
                 | Phase::Tidying(lock_id),
                 Event::Failed(error),

@@ -18,6 +18,14 @@ pub(super) fn not_taken(state_id: &str, mut error: Error) -> Error {
     }
 }
 
+/// The host wants the call to end.
+pub(super) fn called_off(state_id: &str) -> Error {
+    Error::new(
+        ErrorKind::Locked,
+        format!("the wait for the lock of {state_id:?} was called off, and nothing was written"),
+    )
+}
+
 /// Another holds it, or others do in turns, for longer than the wait limit.
 pub(super) fn locked(state_id: &str, limits: &LockSettings, obstacle: Obstacle) -> Error {
     let waited = Seconds(limits.wait);

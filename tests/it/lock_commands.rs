@@ -65,7 +65,7 @@ fn hold(sandbox: &Sandbox, settings: &[&str], command: &[&str]) -> Child {
 }
 
 /// Waits until a lock row is there.
-fn wait_for_lock(sandbox: &Sandbox) {
+pub(crate) fn wait_for_lock(sandbox: &Sandbox) {
     let start = Instant::now();
     while sandbox.lock_rows().is_empty() {
         assert!(start.elapsed() < Duration::from_secs(20), "no lock appears");
@@ -73,7 +73,7 @@ fn wait_for_lock(sandbox: &Sandbox) {
     }
 }
 
-fn signal(child: &Child, signal: Signal) {
+pub(crate) fn signal(child: &Child, signal: Signal) {
     kill_process(Pid::from_raw(child.id().cast_signed()).unwrap(), signal).unwrap();
 }
 

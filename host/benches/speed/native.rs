@@ -95,8 +95,9 @@ impl Clock for Native<'_> {
         SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
     }
 
-    fn sleep(&self, duration: Duration) {
+    fn sleep(&self, duration: Duration) -> bool {
         std::thread::sleep(duration);
+        true
     }
 }
 

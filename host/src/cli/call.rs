@@ -6,6 +6,7 @@ use meltano_state_host::{CallError, Instance, Plugin, Warning};
 use serde_json::{Value, json};
 
 use super::arguments::Format;
+use super::ending::{self, Busy};
 use super::failure::Failure;
 use super::output;
 use super::progress::{self, Waits};
@@ -25,29 +26,38 @@ impl Call {
         Ok(Self { instance: plugin.instance().await?, format, waits })
     }
 
+    /// A call that changes nothing.
     pub(super) async fn run<T>(
         &mut self,
         call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
     ) -> Result<T, Failure> {
+        ending::check()?;
         let activity = self.instance.activity();
-        Ok(progress::watch(&activity, &self.waits, call(&mut self.instance)).await?)
+        let call = ending::patiently(&mut self.instance, call);
+        let result = progress::watch(&activity, &self.waits, call).await;
+        match (result, ending::told()) {
+            (Some(result), None) => Ok(result?),
+            (Some(result), Some(signal)) => result.map_err(|error| Failure::from(error).after(signal)),
+            (None, signal) => Err(Failure::cut_short(signal.unwrap_or_default())),
+        }
     }
 
-    /// [`Self::run`] of a call that takes a lock itself: what it left behind is said on standard error.
-    pub(super) async fn change(
+    /// A call that changes something or takes a lock: a signal lets it come to its end.
+    pub(super) async fn change<T>(
+        &mut self,
+        call: impl AsyncFnOnce(&mut Instance) -> Result<T, CallError>,
+    ) -> Result<T, Failure> {
+        let _busy = Busy::begin()?;
+        self.run(call).await
+    }
+
+    /// [`Self::change`] of what takes a lock itself: what it left behind is said on standard error.
+    pub(super) async fn change_locked(
         &mut self,
         call: impl AsyncFnOnce(&mut Instance) -> Result<Vec<Warning>, CallError>,
     ) -> Result<(), Failure> {
-        for Warning { message, hint } in self.run(call).await? {
-            let text = match self.format {
-                Format::Text => {
-                    let hint = hint.map(|hint| format!("\nhint: {hint}")).unwrap_or_default();
-                    output::visible(&format!("warning: {message}{hint}")).into_owned()
-                }
-                Format::Json => json!({"warning": {"message": message, "hint": hint}}).to_string(),
-            };
-            // The change is made, whether or not this is read.
-            let _ = writeln!(io::stderr(), "{text}");
+        for Warning { message, hint } in self.change(call).await? {
+            self.warn(&message, hint.as_deref().unwrap_or_default());
         }
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! Which code carries a verb out.
 
+use std::process::ExitStatus;
+
 use meltano_state_host::Plugin;
 
 use super::arguments::{Clear, Format, LockVerb, Verb};
@@ -8,8 +10,8 @@ use super::failure::Failure;
 use super::held::Renewal;
 use super::verbs;
 
-/// Carries a verb out and writes its result. Returns the exit code.
-pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<u8, Failure> {
+/// Carries a verb out and writes its result. Returns how the command ended that `lock run` ran.
+pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Result<Option<ExitStatus>, Failure> {
     let mut call = Call::new(plugin, locked_by(&verb), format).await?;
     let call = &mut call;
     let result = match verb {
@@ -31,11 +33,11 @@ pub(super) async fn execute(plugin: &Plugin, verb: Verb, format: Format) -> Resu
         Verb::Restore(restore) => verbs::restore(call, restore).await,
         Verb::Lock(LockVerb::List { pattern }) => verbs::lock_list(call, pattern.as_deref()).await,
         Verb::Lock(LockVerb::Run { state_id, command }) => {
-            return verbs::lock_run(call, &state_id, Renewal::of(plugin), &command).await;
+            return verbs::lock_run(call, &state_id, Renewal::of(plugin), &command).await.map(Some);
         }
         Verb::Unlock(unlock) => verbs::unlock(call, unlock).await,
     };
-    result.map(|()| 0)
+    result.map(|()| None)
 }
 
 /// The id whose lock the verb may wait for.

@@ -7,6 +7,7 @@ use meltano_state_host::{BuildError, CallError, Details, ErrorKind, Limit, Serve
 use serde_json::{Value, json};
 
 use super::arguments::{Format, MAX_MEMORY, MAX_RESPONSE};
+use super::ending;
 
 /// The exit code for anything that went wrong with a usable command.
 const FAILED: u8 = 1;
@@ -65,11 +66,40 @@ impl Failure {
         Self::new("declined", FAILED, "nothing was changed", None)
     }
 
+    /// A signal told the command to end before it began with this.
+    pub(super) fn told(signal: i32) -> Self {
+        let message = format!("ended by {}, and nothing was written since", ending::name(signal));
+        Self::new("interrupted", FAILED, message, None)
+    }
+
+    /// A signal told the command to end, and the server did not answer in time.
+    pub(super) fn cut_short(signal: i32) -> Self {
+        let message = format!(
+            "ended by {} before the server had answered: it is not known whether the change was made",
+            ending::name(signal)
+        );
+        let hint = "look at the state before you repeat the command; a lock that is left lasts until it is stale, or until \
+                    meltano-state unlock removes it";
+        Self::new(ErrorKind::OutcomeUnknown.name(), FAILED, message, Some(hint.to_owned()))
+    }
+
+    /// The same, as it came after a signal that told the command to end.
+    pub(super) fn after(mut self, signal: i32) -> Self {
+        self.message = format!("ended by {}: {}", ending::name(signal), self.message);
+        self
+    }
+
     /// The command line is no command.
     pub(super) fn command_line(error: &clap::Error) -> Self {
         let text = error.to_string();
         let (message, rest) = text.split_once("\n\n").unwrap_or((&text, ""));
         Self::unusable(message.trim_start_matches("error: "), rest.trim())
+    }
+
+    /// An argument is not UTF-8. Which one is not said: it may hold a password.
+    pub(super) fn no_text() -> Self {
+        let hint = "only names of files, and the command of lock run, may be in another encoding";
+        Self::unusable("an argument is not UTF-8", hint)
     }
 
     /// The same with one more hint.

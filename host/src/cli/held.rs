@@ -1,15 +1,16 @@
 //! A lock that is held while another program runs.
 
-use std::io::{self, IsTerminal as _};
+use std::io::{self, Write as _};
 use std::process::ExitStatus;
 use std::time::Duration;
 
 use meltano_state_host::{CallError, ErrorKind, Instance, Lock, Plugin};
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Signal, kill_process};
 use tokio::process::Child;
-use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::Notify;
 use tokio::time::Instant;
+
+use super::ending;
 
 /// How long a program that lost its lock may take to end before it is killed.
 const GRACE: Duration = Duration::from_secs(10);
@@ -45,20 +46,26 @@ pub(super) async fn run(
     when_lost: WhenLost,
 ) -> (io::Result<ExitStatus>, Result<(), CallError>) {
     let (ended, lost) = (Notify::new(), Notify::new());
-    let stop = Notify::new();
-    let stop_when = if when_lost == WhenLost::Stop { &lost } else { &stop };
+    let never = Notify::new();
+    let stop_when = if when_lost == WhenLost::Stop { &lost } else { &never };
     // Neither is dropped half-way: a renewal that is cut short would cost the instance, and the lock with it.
     let program = async {
-        let status = wait(&mut program, stop_when).await;
+        let status = ending::while_running(&mut program, async |program| {
+            tokio::select! {
+                status = program.wait() => status,
+                () = stop_when.notified() => stop(program).await,
+            }
+        });
+        let status = status.await;
         ended.notify_one();
         status
     };
     tokio::join!(program, keep(instance, lock, renewal, &ended, &lost))
 }
 
-/// Waits for a program that holds no lock, and passes signals on to it.
+/// Waits for a program that runs under no lock.
 pub(super) async fn wait_for(mut program: Child) -> io::Result<ExitStatus> {
-    wait(&mut program, &Notify::new()).await
+    ending::while_running(&mut program, async |program| program.wait().await).await
 }
 
 /// Renews the lock until the program has ended. Says so when the lock is lost.
@@ -76,51 +83,38 @@ async fn keep(
             () = tokio::time::sleep(renewal.every) => {}
         }
         let begun = Instant::now();
-        match instance.renew(lock).await {
+        match renew(instance, lock).await {
             Ok(()) => fresh_since = begun,
             Err(error) => {
                 let gone = matches!(&error, CallError::Error(error) if error.kind == ErrorKind::LockLost);
                 // Some renewals may fail in passing; in the end another may soon take the lock.
-                if gone || fresh_since.elapsed() + renewal.every >= renewal.stale {
+                let cut_short = matches!(error, CallError::TimedOut(_));
+                if gone || cut_short || fresh_since.elapsed() + renewal.every >= renewal.stale {
                     lost.notify_one();
                     return Err(error);
                 }
-                eprintln!("warning: the lock was not renewed, and will be tried again: {error}");
+                // Nobody may read this any more, and the program runs on.
+                let _ = writeln!(io::stderr(), "warning: the lock was not renewed, and will be tried again: {error}");
             }
         }
     }
 }
 
-/// Waits for a program, passes signals on to it, and stops it when the lock is lost.
-async fn wait(child: &mut Child, lost: &Notify) -> io::Result<ExitStatus> {
-    let mut terminate = signal(SignalKind::terminate())?;
-    let mut interrupt = signal(SignalKind::interrupt())?;
-    let mut hang_up = signal(SignalKind::hangup())?;
-    loop {
-        tokio::select! {
-            status = child.wait() => return status,
-            () = lost.notified() => return stop(child).await,
-            _ = terminate.recv() => send(child, Signal::TERM),
-            _ = hang_up.recv() => send(child, Signal::HUP),
-            // A terminal sends this one to the program too.
-            _ = interrupt.recv() => if !io::stdin().is_terminal() { send(child, Signal::INT) },
-        }
-    }
+/// Renews the lock. If the command is to end and the server does not answer, the call is cut short, and costs the instance.
+pub(super) async fn renew(instance: &mut Instance, lock: &Lock) -> Result<(), CallError> {
+    let begun = Instant::now();
+    let renewed = ending::patiently(instance, async |instance| instance.renew(lock).await).await;
+    renewed.unwrap_or_else(|| Err(CallError::TimedOut(begun.elapsed())))
 }
 
 async fn stop(child: &mut Child) -> io::Result<ExitStatus> {
-    send(child, Signal::TERM);
+    if let Some(pid) = ending::pid(child) {
+        // One that has just ended needs no signal.
+        let _ = kill_process(pid, Signal::TERM);
+    }
     if let Ok(status) = tokio::time::timeout(GRACE, child.wait()).await {
         return status;
     }
     child.kill().await?;
     child.wait().await
-}
-
-/// A program that has just ended needs no signal.
-fn send(child: &Child, signal: Signal) {
-    let pid = child.id().and_then(|id| i32::try_from(id).ok()).and_then(Pid::from_raw);
-    if let Some(pid) = pid {
-        let _ = kill_process(pid, signal);
-    }
 }

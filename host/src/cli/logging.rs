@@ -17,7 +17,9 @@ pub(super) fn start(verbosity: u8) {
     let lines = tracing_subscriber::fmt::layer()
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
-        .with_target(false);
+        .with_target(false)
+        // It would say on standard error that standard error cannot be written, and panic.
+        .log_internal_errors(false);
     // Only the lines of this program and its own library: those of others show headers, the password among them.
     let ours = Targets::new().with_target("meltano_state", level);
     tracing_subscriber::registry().with(lines).with(ours).init();

@@ -5,6 +5,7 @@ mod call;
 mod changes;
 mod commands;
 mod consent;
+mod ending;
 mod exchange;
 mod failure;
 mod held;

@@ -30,23 +30,27 @@ pub(super) fn lines(lines: impl Iterator<Item = impl AsRef<str>>) -> io::Result<
 pub(super) struct Items {
     format: Format,
     out: io::BufWriter<io::StdoutLock<'static>>,
+    /// What stands above the lines, until the first is written: not before there is a result.
+    heading: Option<String>,
     any: bool,
 }
 
 impl Items {
     pub(super) fn new(format: Format) -> Self {
-        Self { format, out: io::BufWriter::new(io::stdout().lock()), any: false }
+        Self { format, out: io::BufWriter::new(io::stdout().lock()), heading: None, any: false }
     }
 
     /// What stands above the lines.
-    pub(super) fn heading(&mut self, text: &str) -> Result<(), Failure> {
-        match self.format {
-            Format::Text => writeln!(self.out, "{text}").map_err(unwritten),
-            Format::Json => Ok(()),
-        }
+    pub(super) fn heading(&mut self, text: String) {
+        self.heading = Some(text).filter(|_| self.format == Format::Text);
+    }
+
+    fn write_heading(&mut self) -> Result<(), Failure> {
+        self.heading.take().map_or(Ok(()), |text| writeln!(self.out, "{text}").map_err(unwritten))
     }
 
     pub(super) fn add(&mut self, text: impl FnOnce() -> String, json: &impl Serialize) -> Result<(), Failure> {
+        self.write_heading()?;
         let written = match self.format {
             Format::Text if on_terminal() => writeln!(self.out, "{}", visible(&text())),
             Format::Text => writeln!(self.out, "{}", text()),
@@ -61,6 +65,7 @@ impl Items {
     }
 
     pub(super) fn end(mut self) -> Result<(), Failure> {
+        self.write_heading()?;
         let last = match (self.format, self.any) {
             (Format::Text, _) => "",
             (Format::Json, true) => "\n]\n",

@@ -1,16 +1,19 @@
 //! From the command line to the exit code.
 
+use std::ffi::OsString;
 use std::io::{self, Write as _};
+use std::os::unix::process::ExitStatusExt as _;
 use std::path::PathBuf;
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use clap::Parser as _;
+use clap::error::ErrorKind;
 use meltano_state_host::settings::Sources;
 use meltano_state_host::{Cache, Limits, Plugin, PooledClient, Settings, Tls};
 
 use super::arguments::{Arguments, Format, Global, Verb};
 use super::failure::Failure;
-use super::{commands, logging, verbs};
+use super::{commands, ending, logging, verbs};
 
 const URI: &str = "state_backend.uri";
 
@@ -21,34 +24,56 @@ pub(crate) fn run() -> ExitCode {
     };
     logging::start(global.verbose);
     let format = global.format;
-    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-    let result = match runtime {
-        Ok(runtime) => runtime.block_on(async {
-            let settings = settings(&global)?;
-            if matches!(verb, Verb::Config) {
-                return verbs::config(&settings, format).map(|()| 0);
-            }
-            let plugin = plugin(settings, &global)?;
-            commands::execute(&plugin, verb, format).await
-        }),
-        Err(error) => Err(Failure::io(format!("the asynchronous runtime does not start: {error}"))),
-    };
-    match result {
-        Ok(code) => ExitCode::from(code),
+    let result = ending::listen(format)
+        .and_then(|()| tokio::runtime::Builder::new_current_thread().enable_all().build())
+        .map_err(|error| Failure::io(format!("the command does not start: {error}")))
+        .and_then(|runtime| {
+            let result = runtime.block_on(carry_out(global, verb));
+            // Not after a name that is still being looked up.
+            runtime.shutdown_background();
+            result
+        });
+    let (code, died_of) = match result {
+        Ok(None) => (0, ending::told()),
+        Ok(Some(status)) => (exit_code(status), ending::told().filter(|signal| status.signal() == Some(*signal))),
         Err(failure) => {
             if !failure.is_shown() {
                 failure.report(format);
             }
-            ExitCode::from(failure.exit_code)
+            (failure.exit_code, ending::told())
         }
+    };
+    if let Some(signal) = died_of {
+        ending::die_of(signal);
     }
+    ExitCode::from(code)
+}
+
+async fn carry_out(global: Global, verb: Verb) -> Result<Option<ExitStatus>, Failure> {
+    let settings = settings(&global)?;
+    if matches!(verb, Verb::Config) {
+        return verbs::config(&settings, global.format).map(|()| None);
+    }
+    let plugin = plugin(settings, &global)?;
+    commands::execute(&plugin, verb, global.format).await
+}
+
+/// As a shell has it: of a command that a signal ended 128 and the signal.
+fn exit_code(status: ExitStatus) -> u8 {
+    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
+    u8::try_from(code).unwrap_or(1)
 }
 
 /// Help and version are no failures. Otherwise the format was not parsed either, so it is looked for.
 fn not_parsed(error: &clap::Error) -> ExitCode {
-    let arguments: Vec<String> = std::env::args().collect();
+    let arguments: Vec<OsString> = std::env::args_os().collect();
     let asked = arguments.iter().any(|argument| argument == "--format=json")
-        || arguments.windows(2).any(|pair| pair == ["--format", "json"]);
+        || arguments.windows(2).any(|pair| pair[0] == "--format" && pair[1] == "json");
+    if error.kind() == ErrorKind::InvalidUtf8 {
+        let failure = Failure::no_text();
+        failure.report(if asked { Format::Json } else { Format::Text });
+        return ExitCode::from(failure.exit_code);
+    }
     if !error.use_stderr() || !asked {
         // There is no other place to complain.
         let _ = error.print();

@@ -275,6 +275,20 @@ fn an_insert_that_may_not_have_arrived_is_tried_again_once_its_row_is_gone() {
 }
 
 #[test]
+fn a_wait_that_is_called_off_ends_it_and_leaves_no_row() {
+    check(vec![
+        (0, inserted(true, Duration::ZERO), Action::Sleep(seconds(1))),
+        (0, Event::Failed(failure()), Action::DeleteOwn(MINE.to_owned())),
+        (0, Event::Deleted, Action::Fail(failure())),
+    ]);
+    check(vec![
+        (0, inserted(false, Duration::ZERO), Action::Read),
+        (0, Event::Read(unordered(vec![row(LOWER, false)])), Action::Retry(FIRST_PAUSE)),
+        (0, Event::Failed(failure()), Action::Fail(failure())),
+    ]);
+}
+
+#[test]
 fn a_lock_is_not_taken_over_before_the_stale_rows_are_gone() {
     check(vec![
         (0, inserted(true, Duration::ZERO), Action::Sleep(seconds(1))),

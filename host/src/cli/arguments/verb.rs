@@ -117,6 +117,7 @@ pub(in crate::cli) struct MergeSource {
 }
 
 #[derive(Args, Debug)]
+#[command(override_usage = "meltano-state merge [OPTIONS] <STATE_ID> <JSON|--input-file <FILE>|--from-state-id <ID>>")]
 pub(in crate::cli) struct Merge {
     /// The state's id.
     pub(in crate::cli) state_id: String,
@@ -166,7 +167,8 @@ pub(in crate::cli) struct Export {
     /// Only ids that match this shell glob, as in list.
     #[arg(long, value_name = "GLOB")]
     pub(in crate::cli) pattern: Option<String>,
-    /// Write into this file instead of standard output. It appears when it is complete.
+    /// Write into this file instead of standard output. It appears when it is complete, for its owner alone; one that it
+    /// replaces leaves it its permissions.
     #[arg(short, long, value_name = "FILE")]
     pub(in crate::cli) output: Option<PathBuf>,
 }

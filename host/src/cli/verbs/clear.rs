@@ -29,7 +29,7 @@ async fn one(call: &mut Call, id: &str, consent: Consent) -> Result<(), Failure>
     if !consent.force {
         consent::ask(&plan.sentence(), &plan.lines())?;
     }
-    call.change(async |instance| instance.clear(id).await).await?;
+    call.change_locked(async |instance| instance.clear(id).await).await?;
     call.done(json!({"cleared": id}), &format!("the state of {} is removed", output::name(id)))
 }
 
@@ -52,7 +52,7 @@ async fn all(call: &mut Call, consent: Consent) -> Result<(), Failure> {
             consent::ask(&format!("remove ALL states, {} of them, also those that are locked", ids.len()), &lost)?;
         }
     }
-    let count = call.run(async |instance| instance.clear_all().await).await?;
+    let count = call.change(async |instance| instance.clear_all().await).await?;
     call.done(json!({"cleared_count": count}), &format!("{count} states are removed"))
 }
 

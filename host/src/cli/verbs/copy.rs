@@ -14,7 +14,7 @@ pub(in crate::cli) async fn copy(call: &mut Call, copy: Copy) -> Result<(), Fail
     if !settle(call, &copy, false).await? {
         return Ok(());
     }
-    call.change(async |instance| instance.copy(source, destination, *keep_parts).await).await?;
+    call.change_locked(async |instance| instance.copy(source, destination, *keep_parts).await).await?;
     let sentence = format!("the state of {} is copied to {}", output::name(source), output::name(destination));
     call.done(json!({"copied": source, "to": destination}), &sentence)
 }
@@ -24,7 +24,7 @@ pub(in crate::cli) async fn move_state(call: &mut Call, copy: Copy) -> Result<()
     if !settle(call, &copy, true).await? {
         return Ok(());
     }
-    call.change(async |instance| instance.move_state(source, destination, *keep_parts).await).await?;
+    call.change_locked(async |instance| instance.move_state(source, destination, *keep_parts).await).await?;
     let sentence = format!("the state of {} is moved to {}", output::name(source), output::name(destination));
     call.done(json!({"moved": source, "to": destination}), &sentence)
 }

@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write as _};
+use std::path::Path;
 
 use meltano_state_host::{CallError, Entry, Lock, State};
 use serde_json::json;
@@ -11,6 +12,7 @@ use tokio::process::{Child, Command};
 use super::lock_run::{give_back, take};
 use crate::cli::arguments::Edit;
 use crate::cli::call::Call;
+use crate::cli::ending::{self, Busy, Leftover};
 use crate::cli::failure::Failure;
 use crate::cli::held::{self, Renewal, WhenLost};
 use crate::cli::layout::{compact, indented};
@@ -29,6 +31,7 @@ pub(in crate::cli) async fn edit(call: &mut Call, edit: Edit, renewal: Renewal) 
     if dry_run {
         return edited(call, &state_id, None, renewal).await;
     }
+    let _busy = Busy::begin()?;
     let lock = take(call, &state_id, "an editor").await?;
     let result = edited(call, &state_id, Some(&lock), renewal).await;
     give_back(call, lock).await;
@@ -61,12 +64,14 @@ async fn open(
     lock: Option<&Lock>,
     renewal: Renewal,
 ) -> Result<Result<(), CallError>, Failure> {
+    ending::check()?;
     let editor = draft.open()?;
     let (status, held) = match lock {
         Some(lock) => held::run(&mut call.instance, lock, renewal, editor, WhenLost::GoOn).await,
         None => (held::wait_for(editor).await, Ok(())),
     };
     let status = status.map_err(|error| Failure::io(error.to_string()))?;
+    ending::check()?;
     if !status.success() {
         return Err(Failure::refused(format!("the editor failed ({status}): nothing was changed"), EDITOR));
     }
@@ -82,7 +87,7 @@ async fn write(call: &mut Call, stored: Option<&Entry>, state: &State, lock: Opt
         let reason = format!("the state of {} has changed meanwhile: nothing was written", output::name(id));
         return Err(Failure::refused(reason, "look at it with: meltano-state get"));
     }
-    call.run(async |instance| instance.set_locked(lock, state).await).await?;
+    call.change(async |instance| instance.set_locked(lock, state).await).await?;
     call.done(json!({"edited": id}), &format!("the state of {} is changed", output::name(id)))
 }
 
@@ -90,6 +95,7 @@ async fn write(call: &mut Call, stored: Option<&Entry>, state: &State, lock: Opt
 struct Draft {
     file: NamedTempFile,
     original: String,
+    _leftover: Leftover,
 }
 
 impl Draft {
@@ -102,23 +108,29 @@ impl Draft {
             Ok(file)
         });
         let file = file.map_err(|error| Failure::io(format!("the state cannot be written for the editor: {error}")))?;
-        Ok(Self { file, original })
+        let (path, unchanged) = (file.path().to_owned(), original.clone());
+        let leftover = Leftover::new(move || abandon(&path, &unchanged));
+        Ok(Self { file, original, _leftover: leftover })
     }
 
     /// Starts the editor. The variable may hold arguments too, so a shell reads it.
     fn open(&self) -> Result<Child, Failure> {
-        let variable = |name| std::env::var(name).ok().filter(|editor| !editor.trim().is_empty());
-        let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".to_owned());
+        let variable =
+            |name| std::env::var_os(name).filter(|editor| !editor.as_encoded_bytes().trim_ascii().is_empty());
+        let editor = variable("VISUAL").or_else(|| variable("EDITOR")).unwrap_or_else(|| "vi".into());
+        let mut script = editor.clone();
+        script.push(" \"$1\"");
         Command::new("sh")
-            .args(["-c", &format!("{editor} \"$1\""), "sh"])
+            .arg("-c")
+            .arg(script)
+            .arg("sh")
             .arg(self.file.path())
             .spawn()
-            .map_err(|error| Failure::io(format!("the editor {editor} does not start: {error}")))
+            .map_err(|error| Failure::io(format!("the editor {} does not start: {error}", editor.display())))
     }
 
-    /// The text of the file, by its name: an editor may have put another file in its place.
     fn text(&self) -> io::Result<String> {
-        fs::read_to_string(self.file.path()).map(|text| text.trim().to_owned())
+        text(self.file.path())
     }
 
     /// The edited state. None if it is what it was, or nothing.
@@ -147,5 +159,20 @@ impl Draft {
             }
             Err(error) => failure.and_hint(&format!("your text could not be kept: {error}")),
         }
+    }
+}
+
+/// The text of a file, by its name: an editor may have put another file in its place.
+fn text(path: &Path) -> io::Result<String> {
+    fs::read_to_string(path).map(|text| text.trim().to_owned())
+}
+
+/// What becomes of the text when a signal ends the command at once: what was edited stays.
+fn abandon(path: &Path, original: &str) {
+    if text(path).is_ok_and(|text| text == original) {
+        let _ = fs::remove_file(path);
+    } else {
+        // There is no other place to say so.
+        let _ = writeln!(io::stderr(), "your text stays in {}", path.display());
     }
 }

@@ -1,8 +1,7 @@
 //! `export`.
 
-use std::fs::{self, File, Permissions};
+use std::fs::{self, File};
 use std::io::{self, BufWriter, Write};
-use std::os::unix::fs::PermissionsExt as _;
 use std::path::Path;
 
 use indicatif::ProgressBar;
@@ -12,6 +11,7 @@ use tempfile::NamedTempFile;
 use super::list::Pages;
 use crate::cli::arguments::Export;
 use crate::cli::call::Call;
+use crate::cli::ending::Leftover;
 use crate::cli::exchange;
 use crate::cli::failure::Failure;
 use crate::cli::{output, progress};
@@ -34,6 +34,8 @@ pub(in crate::cli) async fn export(call: &mut Call, export: Export) -> Result<()
             // Where it is a link, the file that it leads to is replaced.
             let path = &fs::canonicalize(path).unwrap_or_else(|_| path.clone());
             let file = beside(path)?;
+            let half = file.path().to_owned();
+            let _leftover = Leftover::new(move || drop(fs::remove_file(&half)));
             let unreadable = write(call, pages, file.as_file(), &counter()).await?;
             finish(file, path)?;
             unreadable
@@ -55,14 +57,12 @@ fn counter() -> ProgressBar {
 /// A file that takes the place of the named one when it is complete.
 fn beside(path: &Path) -> Result<NamedTempFile, Failure> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
-    let mut file = tempfile::Builder::new();
-    // As any new file: what is left of these is up to the user's mask.
-    file.permissions(Permissions::from_mode(0o666));
-    file.tempfile_in(directory).map_err(|error| unwritable(path, &error))
+    // States are nobody else's business, so a new file is for the user alone, as temporary ones are.
+    NamedTempFile::new_in(directory).map_err(|error| unwritable(path, &error))
 }
 
 fn finish(file: NamedTempFile, path: &Path) -> Result<(), Failure> {
-    // Whoever could not read the file that is replaced cannot read this one.
+    // Whoever could read the file that is replaced, and nobody else, can read this one.
     if let Ok(replaced) = fs::metadata(path) {
         file.as_file().set_permissions(replaced.permissions()).map_err(|error| unwritable(path, &error))?;
     }
@@ -79,9 +79,11 @@ fn unwritable(path: &Path, error: &io::Error) -> Failure {
 async fn write(call: &mut Call, mut pages: Pages<'_>, out: impl Write, bar: &ProgressBar) -> Result<u64, Failure> {
     let mut out = BufWriter::new(out);
     let (mut count, mut unreadable) = (0_u64, 0);
+    // Nothing before the first answer: without one there is no result.
+    let mut page = pages.next(call).await?;
     out.write_all(b"{").map_err(output::unwritten)?;
-    while let Some(page) = pages.next(call).await? {
-        for entry in page {
+    while let Some(entries) = page {
+        for entry in entries {
             match entry.content {
                 Ok(state) => {
                     let before = if count == 0 { "\n" } else { ",\n" };
@@ -95,6 +97,7 @@ async fn write(call: &mut Call, mut pages: Pages<'_>, out: impl Write, bar: &Pro
             }
         }
         bar.set_position(count);
+        page = pages.next(call).await?;
     }
     bar.finish_and_clear();
     let end = if count == 0 { "}\n" } else { "\n}\n" };

@@ -27,7 +27,7 @@ pub(in crate::cli) async fn history(call: &mut Call, history: History) -> Result
     stored::named(&state_id)?;
     let mut items = Items::new(call.format);
     if output::on_terminal() {
-        items.heading(&columns("VERSION", "WRITTEN", "STATUS", "SIZE", "CHANGED"))?;
+        items.heading(columns("VERSION", "WRITTEN", "STATUS", "SIZE", "CHANGED"));
     }
     let mut left = limit.unwrap_or(u64::MAX);
     let mut before = None;

@@ -34,7 +34,7 @@ pub(in crate::cli) async fn import(call: &mut Call, import: Import) -> Result<()
     let bar = progress::bar(states.len(), "states imported");
     let mut stored = 0;
     for batch in batches(&states) {
-        let batch = call.run(async |instance| instance.set_all(batch).await).await;
+        let batch = call.change(async |instance| instance.set_all(batch).await).await;
         stored += batch.map_err(|failure| {
             failure.and_hint(&format!("{stored} of {} states are imported; import the file again", states.len()))
         })?;

@@ -12,7 +12,7 @@ use crate::cli::table::Table;
 pub(in crate::cli) async fn init(call: &mut Call, dry_run: bool) -> Result<(), Failure> {
     let prepared = match dry_run {
         true => call.run(async |instance| instance.preview_init().await).await?,
-        false => call.run(async |instance| instance.init().await).await?,
+        false => call.change(async |instance| instance.init().await).await?,
     };
     output::written(match call.format {
         Format::Text => output::lines(table(&prepared, dry_run).lines()),

@@ -35,7 +35,7 @@ struct Item<'a> {
 async fn long(call: &mut Call, pattern: Option<&str>) -> Result<(), Failure> {
     let mut items = Items::new(call.format);
     if output::on_terminal() {
-        items.heading(&line("STATUS", "AGE", "SIZE", "STATE ID"))?;
+        items.heading(line("STATUS", "AGE", "SIZE", "STATE ID"));
     }
     let mut pages = Pages::of(pattern);
     while let Some(page) = pages.next(call).await? {

@@ -87,7 +87,7 @@ pub(in crate::cli) async fn unlock(call: &mut Call, unlock: Unlock) -> Result<()
     let mut removed = Vec::new();
     for lock in locks {
         let release = async |instance: &mut Instance| instance.force_release(&state_id, &lock.lock_id).await;
-        if call.run(release).await? {
+        if call.change(release).await? {
             removed.push(lock.lock_id);
         }
     }

@@ -1,7 +1,6 @@
 //! `lock run`: holds a lock while a command runs.
 
 use std::ffi::OsString;
-use std::os::unix::process::ExitStatusExt as _;
 use std::path::Path;
 use std::process::ExitStatus;
 
@@ -9,18 +8,20 @@ use meltano_state_host::{Acquire, CallError, ErrorKind, Instance, Lock};
 use tokio::process::Command;
 
 use crate::cli::call::Call;
+use crate::cli::ending::{self, Busy};
 use crate::cli::failure::Failure;
 use crate::cli::held::{self, Renewal, WhenLost};
 
-/// Takes the lock, runs the command, renews the lock meanwhile, and releases it on every way out. Returns the exit code
-/// of the command.
+/// Takes the lock, runs the command, renews the lock meanwhile, and releases it on every way out. Returns how the command
+/// ended.
 pub(in crate::cli) async fn lock_run(
     call: &mut Call,
     state_id: &str,
     renewal: Renewal,
     command: &[OsString],
-) -> Result<u8, Failure> {
+) -> Result<ExitStatus, Failure> {
     let program = command.first().map(Path::new).and_then(Path::file_name).unwrap_or_default();
+    let _busy = Busy::begin()?;
     let lock = take(call, state_id, &program.to_string_lossy()).await?;
     let result = while_held(&mut call.instance, &lock, renewal, command).await;
     give_back(call, lock).await;
@@ -32,14 +33,19 @@ pub(super) async fn take(call: &mut Call, state_id: &str, program: &str) -> Resu
     let host = rustix::system::uname().nodename().to_string_lossy().into_owned();
     let owner = format!("process {} on {host}, which runs {program}", std::process::id());
     let options = Acquire { owner, ..Acquire::default() };
-    call.run(async |instance| instance.acquire(state_id, &options).await).await
+    call.change(async |instance| instance.acquire(state_id, &options).await).await
 }
 
 /// What was done under the lock stands; only the next one may have to wait.
 pub(super) async fn give_back(call: &mut Call, lock: Lock) {
-    if let Err(error) = call.instance.release(lock).await {
-        eprintln!("warning: the lock was not released and lasts until it is stale: {error}");
-    }
+    let unlock = format!("meltano-state unlock {} {} removes it", lock.state_id(), lock.lock_id());
+    let released = ending::patiently(&mut call.instance, async |instance| instance.release(lock).await).await;
+    let reason = match released {
+        Some(Ok(())) => return,
+        Some(Err(error)) => error.to_string(),
+        None => "the server has not answered".to_owned(),
+    };
+    call.warn(&format!("the lock was not released and lasts until it is stale: {reason}"), &unlock);
 }
 
 async fn while_held(
@@ -47,7 +53,8 @@ async fn while_held(
     lock: &Lock,
     renewal: Renewal,
     command: &[OsString],
-) -> Result<u8, Failure> {
+) -> Result<ExitStatus, Failure> {
+    ending::check()?;
     let (program, arguments) =
         command.split_first().ok_or_else(|| Failure::unusable("no command", "name one after --"))?;
     let child = Command::new(program)
@@ -57,18 +64,12 @@ async fn while_held(
     let (status, kept) = held::run(instance, lock, renewal, child, WhenLost::Stop).await;
     // A lock that was lost since the last renewal, too.
     let kept = match kept {
-        Ok(()) => instance.renew(lock).await,
+        Ok(()) => held::renew(instance, lock).await,
         lost => lost,
     };
     kept.map_err(|error| match error {
         CallError::Error(error) if error.kind == ErrorKind::LockLost => Failure::lost_while_running(lock.state_id()),
         other => other.into(),
     })?;
-    Ok(exit_code(status.map_err(|error| Failure::io(error.to_string()))?))
-}
-
-/// As a shell has it: of a command that a signal ended 128 and the signal.
-fn exit_code(status: ExitStatus) -> u8 {
-    let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
-    u8::try_from(code).unwrap_or(1)
+    status.map_err(|error| Failure::io(error.to_string()))
 }

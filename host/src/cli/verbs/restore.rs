@@ -18,7 +18,7 @@ pub(in crate::cli) async fn restore(call: &mut Call, restore: Restore) -> Result
             return Ok(());
         }
     }
-    call.change(async |instance| instance.restore(&state_id, version).await).await?;
+    call.change_locked(async |instance| instance.restore(&state_id, version).await).await?;
     let sentence = format!("the state of {} is again as at {}", output::name(&state_id), human::time(version));
     call.done(json!({"restored": state_id, "version": version}), &sentence)
 }

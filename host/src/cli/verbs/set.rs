@@ -18,7 +18,7 @@ pub(in crate::cli) async fn set(call: &mut Call, set: Set) -> Result<(), Failure
         return Ok(());
     }
     // As Meltano: under the lock, so that a run that is going on does not write in between.
-    call.change(async |instance| instance.update(&state).await).await?;
+    call.change_locked(async |instance| instance.update(&state).await).await?;
     let id = &state.state_id;
     call.done(json!({"set": id}), &format!("the state of {} is set", output::name(id)))
 }
@@ -42,7 +42,7 @@ pub(in crate::cli) async fn merge(call: &mut Call, merge: Merge) -> Result<(), F
         let after = merged(&state, stored.as_ref())?;
         return plan::show(call, [&Plan::new(id, stored.as_ref(), Some(&after))]);
     }
-    call.change(async |instance| instance.update(&state).await).await?;
+    call.change_locked(async |instance| instance.update(&state).await).await?;
     call.done(json!({"merged": id}), &format!("the state of {} is merged", output::name(id)))
 }
 
