@@ -1,6 +1,6 @@
 //! The user: credentials, privileges, profile.
 
-use super::expect::{check, check_error, check_step, command, json, listed, step};
+use super::expect::{assert_words, check, check_error, check_step, command, json, listed, step};
 use crate::sandbox::Sandbox;
 use crate::server::SERVER;
 use crate::users::{CACHED, CHECKED_READER, CHECKED_STRANGER, HINDERED, WITHOUT_DDL, WITHOUT_DELETE};
@@ -57,8 +57,10 @@ fn settings_of_the_profile_that_interfere() {
     let (sandbox, uri) = Sandbox::of(&HINDERED);
     command(sandbox.uri().as_str(), &[]).arg("init").run();
     let words =
-        [listed("no state and no lock can be removed"), listed("may still be seen after it was removed"), "profile"];
-    check_step(uri.as_str(), &[], "profile", &words);
+        [listed("states and locks are removed slowly"), listed("may still be seen after it was removed"), "profile"];
+    let report = json(&command(uri.as_str(), &[]).arg("check").run().stdout);
+    assert_eq!(step(&report, "profile")["status"], "warning", "{report:#}");
+    assert_words(step(&report, "profile"), &words);
     let (sandbox, uri) = Sandbox::of(&WITHOUT_DDL);
     command(sandbox.uri().as_str(), &[]).args(["set", "a", "{\"singer_state\":{}}"]).run();
     check_step(uri.as_str(), &[], "profile", &["allow_ddl = 0", listed("no state and no lock can be removed")]);

@@ -37,7 +37,7 @@ fn a_wait_for_anothers_lock_ends() {
 #[test]
 fn a_candidate_that_waits_for_its_rivals_withdraws() {
     let sandbox = ready();
-    let slow = ["--set", "clickhouse.lock_protocol=settle", "--set", "clickhouse.lock_settle_seconds=100"];
+    let slow = ["--set", "clickhouse.lock_protocol=settle", "--set", "clickhouse.lock_settle_seconds=60"];
     for told in ALL {
         let child = start(&sandbox.uri(), &[&slow[..], &["merge", "a", STATE]].concat());
         wait_for_lock(&sandbox);
@@ -81,7 +81,9 @@ fn a_held_lock_does_not_hold_the_end_up() {
         let directory = tempfile::tempdir().unwrap();
         let mut edit = super::command(&gate.uri(&sandbox), &["edit", "a"]);
         edit.env("EDITOR", "sleep 60; true").env("TMPDIR", directory.path());
-        for child in [start(&gate.uri(&sandbox), &["lock", "run", "a", "--", "sleep", "60"]), edit.spawn().unwrap()] {
+        let lock_run = super::command(&gate.uri(&sandbox), &["lock", "run", "a", "--", "sleep", "60"]);
+        for mut command in [lock_run, edit] {
+            let child = command.spawn().unwrap();
             wait_for_lock(&sandbox);
             sleep(APART);
             gate.stand_still();
