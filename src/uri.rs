@@ -23,6 +23,8 @@ const FORM: &str = "clickhouse://user:password@host:8123/database";
 const BRACKETS: &str = "write an IPv6 address in brackets: clickhouse://user@[::1]:8123/database";
 const ENCODE: &str = "percent-encode special characters in the user and the password: \
                       @ as %40, : as %3A, / as %2F, # as %23, ? as %3F, % as %25";
+const SEPARATE: &str = "settings follow a ? and are separated by &: clickhouse://host/database?user=me&password=…; \
+                        within a name or a value ; is written %3B, = %3D, ? %3F, & %26";
 
 /// Takes a URI apart. No fault repeats the URI, since it may hold a password.
 pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
@@ -41,8 +43,11 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
         "clickhouse+https" => Some(true),
         "clickhouse+http" => Some(false),
         other => {
+            // Whatever else may be a user and a password.
+            let is_scheme = other.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'+');
+            let scheme = if is_scheme { format!("the scheme {other:?}") } else { "the scheme".to_owned() };
             return Err(fault(
-                &format!("the scheme {other:?} is not one of clickhouse, clickhouse+http, clickhouse+https"),
+                &format!("{scheme} is not one of clickhouse, clickhouse+http, clickhouse+https"),
                 &format!("write it as {FORM}"),
             ));
         }
@@ -71,6 +76,10 @@ pub(crate) fn parse(uri: &str) -> Result<UriParts, Fault> {
             "the path names more than one database",
             "the path is the name of the database alone; a / within a name is written %2F",
         ));
+    }
+    // Else what is meant as a password would be taken, and shown, as a piece of them.
+    if holds_settings(user) || holds_settings(database) || query.split('&').any(names_another_setting) {
+        return Err(fault("a setting stands in the name of the user or the database, or in another setting", SEPARATE));
     }
     let decode = |text: &str| -> Result<Option<String>, Fault> {
         let text = percent_decode_str(text)
@@ -102,6 +111,16 @@ fn parse_port(text: &str) -> Result<Option<u16>, ()> {
         Ok(port) if port > 0 && text.bytes().all(|byte| byte.is_ascii_digit()) => Ok(Some(port)),
         _ => Err(()),
     }
+}
+
+/// Whether an unencoded separator of settings stands in a text that is none.
+fn holds_settings(text: &str) -> bool {
+    text.contains([';', '=', '?', '&'])
+}
+
+/// Whether a setting of the query goes on where another one seems to begin. A password may: nothing of it is shown.
+fn names_another_setting(setting: &str) -> bool {
+    setting.split_once('=').is_some_and(|(name, value)| name != "password" && holds_settings(value))
 }
 
 /// Whether each `%` begins an escape.

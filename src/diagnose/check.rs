@@ -49,7 +49,13 @@ fn connect(client: &Client, report: &mut Report) -> Option<Finding> {
         report.add("TLS handshake", session.unless(failed_at(Stage::Tls)))?;
     } else {
         let plain = "state_backend.clickhouse.secure is false: all travels unencrypted, the password too";
-        report.add("", Finding::skipped(plain));
+        report.add(
+            "",
+            match settings.is_plain_on_tls_port() {
+                true => Finding::warning(format!("{plain}, though port {} is for TLS", settings.port), UNSET_SECURE),
+                false => Finding::skipped(plain),
+            },
+        );
     }
     // With a code of ClickHouse's, the failure is one of logging in.
     let (refused, unclear): (Option<Error>, Option<Error>) = match failed_at(Stage::Answer) {
@@ -65,6 +71,9 @@ fn connect(client: &Client, report: &mut Report) -> Option<Finding> {
     report.add("SELECT version()", Finding::ok(format!("ClickHouse {version}")).unless(too_old))?;
     Some(clock::compare(before, now.parse().unwrap_or_default(), after))
 }
+
+const UNSET_SECURE: &str = "unset state_backend.clickhouse.secure, or set it to true (or write clickhouse:// in place of \
+                            clickhouse+http://)";
 
 /// The steps after the version.
 fn inspect(client: &Client, clocks: Finding, report: &mut Report) {

@@ -9,6 +9,6 @@ mod reader;
 mod tests;
 
 pub(crate) use fault::Fault;
-pub use model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
+pub use model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings, TLS_PORTS};
 pub use names::{NAMES, PREFIX, URI, environment_variable, full_name};
 pub use origin::{Origin, Resolution};

@@ -6,6 +6,10 @@ use std::time::Duration;
 /// The lock table drops rows after this time, so no lock can be held longer without being renewed.
 pub const LOCK_TABLE_TTL: Duration = Duration::from_secs(300);
 
+/// The ports on which HTTPS is commonly served, and so is spoken unless `secure` says otherwise; as in ClickHouse's driver
+/// for Python, which the published add-on uses.
+pub const TLS_PORTS: [u16; 2] = [443, 8443];
+
 /// A checked configuration.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
@@ -91,6 +95,12 @@ impl Settings {
     pub fn renew_interval(&self) -> Duration {
         let fresh = self.lock.stale.saturating_sub(self.shortest_stale());
         (self.lock.stale / 3).min(fresh / 2)
+    }
+
+    /// Whether requests go over plain HTTP to a port that commonly serves HTTPS, which only an explicit `secure` brings about.
+    #[must_use]
+    pub fn is_plain_on_tls_port(&self) -> bool {
+        !self.secure && TLS_PORTS.contains(&self.port)
     }
 
     /// Host and port as they stand in a URL.

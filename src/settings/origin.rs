@@ -34,7 +34,7 @@ impl fmt::Debug for Given {
 }
 
 /// All settings, as far as they can be read, with the origin of each.
-#[derive(Clone, Debug)]
+#[derive(Clone)]
 pub struct Resolution {
     /// The values; where one cannot be used, the default.
     pub settings: Settings,
@@ -42,6 +42,13 @@ pub struct Resolution {
     pub error: Option<Error>,
     pub(super) given: Vec<Given>,
     pub(super) unusable: Vec<&'static str>,
+}
+
+/// Without the values: those of a URI that is not complete may be pieces of a password.
+impl fmt::Debug for Resolution {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Resolution").field("given", &self.given).field("error", &self.error).finish_non_exhaustive()
+    }
 }
 
 impl Resolution {
@@ -59,6 +66,14 @@ impl Resolution {
 
     fn given(&self, name: &str) -> Option<&Given> {
         self.given.iter().find(|given| given.name == name)
+    }
+
+    /// Whether the URI is whole: it can be taken apart, and with it user and database are known. Nothing of one that is
+    /// not should be shown: where it was cut off, or split in the wrong place, a password may stand for the host, the
+    /// port or the database.
+    #[must_use]
+    pub fn is_uri_whole(&self) -> bool {
+        self.is_usable("uri") && !self.settings.user.is_empty() && !self.settings.database.is_empty()
     }
 
     /// Whether the value that is given for a setting can be used. One that cannot be used should not be shown: it may

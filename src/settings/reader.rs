@@ -4,7 +4,7 @@ use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use super::fault::{Fault, summarize};
-use super::model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings};
+use super::model::{LOCK_TABLE_TTL, LockProtocol, LockSettings, Secret, Settings, TLS_PORTS};
 use super::names::{NAMES, PREFIX, URI, full_name};
 use super::origin::{Given, Origin, Resolution};
 use crate::error::Error;
@@ -70,9 +70,15 @@ impl Reader<'_> {
         for (name, _) in &self.uri.query {
             if !NAMES.contains(&name.as_str()) {
                 self.unusable.push("uri");
+                // What is no misspelt name may follow an unencoded & in a password.
+                let unknown = if NAMES.iter().any(|known| is_misspelt(name, known)) {
+                    format!("the unknown setting {name:?}")
+                } else {
+                    "a setting that does not exist".to_owned()
+                };
                 self.faults.push(Fault::invalid(
-                    format!("{URI}: the query names the unknown setting {name:?}"),
-                    format!("known are {}", NAMES.join(", ")),
+                    format!("{URI}: the query names {unknown}"),
+                    format!("known are {}; in a value, & is written %26", NAMES.join(", ")),
                 ));
             }
         }
@@ -111,9 +117,9 @@ impl Reader<'_> {
     fn read(&mut self) -> Settings {
         self.refuse_unsupported();
         let secure = self.parsed("secure", "true or false", parse_bool);
-        let secure = self.or_part("secure", secure, |uri| uri.secure).unwrap_or(false);
+        let secure = self.or_part("secure", secure, |uri| uri.secure);
         let port = self.parsed("port", "a number from 1 to 65535", |text| text.parse().ok().filter(|port| *port != 0));
-        let port = self.or_part("port", port, |uri| uri.port).unwrap_or(if secure { 8443 } else { 8123 });
+        let port = self.or_part("port", port, |uri| uri.port).unwrap_or(if secure == Some(true) { 8443 } else { 8123 });
         let host = self.text_or_part("host", |uri| uri.host.take());
         let host = host.unwrap_or_else(|| "localhost".to_owned());
         let password = self.text_or_part("password", |uri| uri.password.take());
@@ -121,7 +127,7 @@ impl Reader<'_> {
         let settings = Settings {
             host: host.trim_start_matches('[').trim_end_matches(']').to_owned(),
             port,
-            secure,
+            secure: secure.unwrap_or_else(|| TLS_PORTS.contains(&port)),
             user: self.required("user", "clickhouse://USER@…", |uri| uri.user.take()),
             database: self.required("database", "clickhouse://…/DATABASE", |uri| uri.database.take()),
             password: Secret(password.unwrap_or_default()),
@@ -142,6 +148,13 @@ impl Reader<'_> {
         };
         self.check_header("user", &settings.user);
         self.check_header("password", &settings.password.0);
+        for (name, value) in
+            [("database", &settings.database), ("schema", &settings.schema), ("table", &settings.table)]
+        {
+            if value.contains("://") {
+                self.invalid_value(name, "a name");
+            }
+        }
         if !is_host(&settings.host) {
             self.unusable.push("host");
             self.faults.push(Fault::invalid(
@@ -270,7 +283,16 @@ fn parse_bool(text: &str) -> Option<bool> {
 
 /// Whether a text may be the name of a host, an IPv4 or an IPv6 address. Only the latter has colons, and more than one.
 fn is_host(text: &str) -> bool {
-    let forbidden = |c: char| c.is_whitespace() || c.is_control() || "/?#@[]".contains(c);
+    let is_name = text.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
     let is_ipv6 = || text.matches(':').count() > 1 && text.chars().all(|c| c.is_ascii_hexdigit() || ":.".contains(c));
-    !text.contains(forbidden) && (!text.contains(':') || is_ipv6())
+    is_name || is_ipv6()
+}
+
+/// Whether a name differs from a known one in at most two letters side by side, and in less than half of it.
+fn is_misspelt(name: &str, known: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    let beginning = name.bytes().zip(known.bytes()).take_while(|(a, b)| a == b).count();
+    let end = name.bytes().rev().zip(known.bytes().rev()).take_while(|(a, b)| a == b).count();
+    let different = name.len().max(known.len()).saturating_sub(beginning + end);
+    different <= 2 && different * 2 < known.len()
 }

@@ -184,3 +184,29 @@ fn an_ipv6_address_stands_in_brackets_in_the_authority() {
         assert_eq!(load(uri, settings).unwrap().authority(), "[::1]:8123");
     }
 }
+
+#[test]
+fn the_port_decides_on_tls_unless_secure_is_given() {
+    let check = |uri: &str, secure: Option<&str>, expected: (bool, u16)| {
+        let given: Vec<_> = secure.map(|secure| ("secure", secure)).into_iter().collect();
+        let settings = load(uri, &given).unwrap();
+        assert_eq!((settings.secure, settings.port), expected, "{uri} {secure:?}");
+    };
+    check("clickhouse://u:p@h/d", None, (false, 8123));
+    check("clickhouse://u:p@h/d", Some("true"), (true, 8443));
+    check("clickhouse://u:p@h/d", Some("false"), (false, 8123));
+    for port in [443, 8443] {
+        let uri = format!("clickhouse://u:p@h:{port}/d");
+        check(&uri, None, (true, port));
+        check(&uri, Some("false"), (false, port));
+        check(&format!("{uri}?secure=no"), None, (false, port));
+        check(&format!("clickhouse+http://u:p@h:{port}/d"), None, (false, port));
+        assert!(load(&uri, &[("secure", "false")]).unwrap().is_plain_on_tls_port());
+        assert!(!load(&uri, &[]).unwrap().is_plain_on_tls_port());
+        // Whatever says it.
+        let settings = load("clickhouse://u:p@h/d", &[("port", &port.to_string())]).unwrap();
+        assert_eq!((settings.secure, settings.port), (true, port));
+    }
+    check("clickhouse://u:p@h:9443/d", None, (false, 9443));
+    check("clickhouse+https://u:p@h:8123/d", None, (true, 8123));
+}

@@ -7,7 +7,7 @@ use std::path::PathBuf;
 use std::process::{ExitCode, ExitStatus};
 
 use clap::Parser as _;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use meltano_state_host::settings::Sources;
 use meltano_state_host::{Cache, Limits, Plugin, PooledClient, Settings, Tls};
 
@@ -20,7 +20,7 @@ const URI: &str = "state_backend.uri";
 pub(crate) fn run() -> ExitCode {
     let Arguments { global, verb } = match Arguments::try_parse() {
         Ok(arguments) => arguments,
-        Err(error) => return not_parsed(&error),
+        Err(error) => return not_parsed(&without_secrets(error)),
     };
     logging::start(global.verbose);
     let format = global.format;
@@ -62,6 +62,19 @@ async fn carry_out(global: Global, verb: Verb) -> Result<Option<ExitStatus>, Fai
 fn exit_code(status: ExitStatus) -> u8 {
     let code = status.code().or_else(|| status.signal().map(|signal| 128 + signal)).unwrap_or(1);
     u8::try_from(code).unwrap_or(1)
+}
+
+/// Without the arguments that it quotes, where they may hold a password: a URI or a setting, or what a blank cut off them.
+fn without_secrets(mut error: clap::Error) -> clap::Error {
+    for kind in [ContextKind::InvalidValue, ContextKind::InvalidArg, ContextKind::InvalidSubcommand] {
+        let Some(ContextValue::String(text)) = error.get(kind) else { continue };
+        let is_setting = kind == ContextKind::InvalidValue
+            && matches!(error.get(ContextKind::InvalidArg), Some(ContextValue::String(flag)) if flag.starts_with("--set"));
+        if is_setting || text.contains("://") || text.contains(['@', '=', '#']) && !text.starts_with('-') {
+            error.insert(kind, ContextValue::String("***".to_owned()));
+        }
+    }
+    error
 }
 
 /// Help and version are no failures. Otherwise the format was not parsed either, so it is looked for.

@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use meltano_state_backend_clickhouse::Error;
-use meltano_state_backend_clickhouse::settings::{NAMES, Origin, Resolution, Settings as Resolved, URI, full_name};
+use meltano_state_backend_clickhouse::settings::{
+    NAMES, Origin, Resolution, Settings as Resolved, TLS_PORTS, URI, full_name,
+};
 
 use super::redact;
 use super::values::{Settings, Source};
@@ -27,7 +29,7 @@ impl Settings {
         let resolution = Resolved::resolve(self);
         let uri = Effective {
             name: URI.to_owned(),
-            value: self.get(URI).map(|uri| redact::value(URI, uri).into_owned()),
+            value: self.get(URI).map(|uri| redact::value(URI, uri, &resolution).into_owned()),
             source: self.source(URI).map_or_else(|| NOT_SET.to_owned(), words),
         };
         let others = NAMES.iter().map(|name| self.effective_one(name, &resolution));
@@ -38,7 +40,9 @@ impl Settings {
         let full_name = full_name(name);
         let origin = resolution.origin(name);
         let uri = || self.source(URI).map(words).unwrap_or_default();
+        let from_uri = matches!(origin, Origin::UriQuery | Origin::UriPart);
         let value = match resolution.text(name) {
+            _ if from_uri && !resolution.is_uri_whole() => Some(redact::HIDDEN.to_owned()),
             Some(text) => Some(text.to_owned()),
             None => value(name, &resolution.settings),
         };
@@ -47,12 +51,23 @@ impl Settings {
             Origin::UriQuery => format!("query of the URI, {}", uri()),
             Origin::UriPart => format!("part of the URI, {}", uri()),
             Origin::Default if value.is_none() => NOT_SET.to_owned(),
+            Origin::Default if name == "secure" => {
+                let [first, second] = TLS_PORTS;
+                format!("default (true on ports {first} and {second})")
+            }
             Origin::Default => "default".to_owned(),
         };
-        let usable = resolution.is_usable(name);
+        let remark = if !resolution.is_usable(name) {
+            "; it cannot be used"
+        } else if name == "secure" && resolution.settings.is_plain_on_tls_port() {
+            "; warning: the port is for TLS, and all travels unencrypted, the password too"
+        } else {
+            ""
+        };
+        let value = value.filter(|_| resolution.is_usable(name));
         Effective {
-            value: value.filter(|_| usable).map(|value| redact::value(&full_name, &value).into_owned()),
-            source: if usable { source } else { format!("{source}; it cannot be used") },
+            value: value.map(|value| redact::value(&full_name, &value, resolution).into_owned()),
+            source: source + remark,
             name: full_name,
         }
     }
@@ -122,12 +137,40 @@ mod tests {
         check(&sources, &name("password"), Some("***"), &format!("part of the {uri}"));
         check(&sources, &name("schema"), Some("s"), &format!("query of the {uri}"));
         check(&sources, &name("table"), Some("state"), "default");
-        check(&sources, &name("secure"), Some("false"), "default");
+        check(&sources, &name("secure"), Some("false"), "default (true on ports 443 and 8443)");
         check(&sources, &name("lock_wait_seconds"), Some("3.50"), "flag");
         check(&sources, "state_backend.lock_retry_seconds", Some("1"), "default");
         check(&sources, &name("cluster"), None, "not set");
         check(&Sources::none(), &name("user"), None, "not set");
         check(&Sources::none(), URI, None, "not set");
+    }
+
+    #[test]
+    fn tls_is_told_where_the_port_decides() {
+        const SECURE: &str = "state_backend.clickhouse.secure";
+        let of = |uri: &str| Sources::none().with_flag("uri", uri);
+        check(&of("clickhouse://me:pw@h:8443/d"), SECURE, Some("true"), "default (true on ports 443 and 8443)");
+        let warning = "; warning: the port is for TLS, and all travels unencrypted, the password too";
+        let plain = of("clickhouse://me:pw@h:443/d").with_flag("secure", "off");
+        check(&plain, SECURE, Some("off"), &format!("flag{warning}"));
+        check(
+            &of("clickhouse+http://me:pw@h:8443/d"),
+            SECURE,
+            Some("false"),
+            &format!("part of the URI, flag{warning}"),
+        );
+        check(&of("clickhouse+http://me:pw@h:8123/d"), SECURE, Some("false"), "part of the URI, flag");
+    }
+
+    #[test]
+    fn of_a_uri_that_is_not_whole_no_part_is_shown() {
+        for uri in ["clickhouse://me:1234", "clickhouse://me:pw@h", "clickhouse://h/d?table=t&none=x"] {
+            let (settings, error) = Sources::none().with_flag("uri", uri).gather().unwrap().effective();
+            for setting in settings.iter().filter(|setting| setting.source.contains("of the URI")) {
+                assert_eq!(setting.value.as_deref(), Some("***"), "{uri}: {setting:?}");
+            }
+            assert!(error.is_some(), "{uri}");
+        }
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use super::names;
+use super::{names, redact};
 
 /// Why settings could not be gathered. No text holds a value.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,7 +11,7 @@ use super::names;
 pub enum SettingsError {
     /// There is no setting of that name.
     UnknownName {
-        /// The name as it was given.
+        /// The name as it was given; where a password may have got into it, no more than what stands before.
         name: String,
         /// The file that it stands in; none for a flag.
         file: Option<PathBuf>,
@@ -49,7 +49,7 @@ pub enum SettingsError {
 
 impl SettingsError {
     pub(super) fn unknown(name: &str, file: Option<&Path>) -> Self {
-        Self::UnknownName { name: name.to_owned(), file: file.map(Path::to_owned) }
+        Self::UnknownName { name: redact::name(name).into_owned(), file: file.map(Path::to_owned) }
     }
 
     pub(super) fn unreadable(file: &Path, reason: impl fmt::Display) -> Self {

@@ -5,6 +5,7 @@ use std::fmt;
 use std::path::PathBuf;
 
 use meltano_state_backend_clickhouse::ports::SettingsSource;
+use meltano_state_backend_clickhouse::settings::Settings as Resolved;
 use wasmtime_wasi_config::WasiConfigVariables;
 
 use super::error::SettingsError;
@@ -98,8 +99,9 @@ impl SettingsSource for Settings {
 
 impl fmt::Debug for Settings {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let resolution = Resolved::resolve(self);
         let shown = self.values.iter().map(|(name, value)| {
-            let text = redact::value(name, &value.text);
+            let text = redact::value(name, &value.text, &resolution);
             (name, format!("{text} ({})", value.source))
         });
         f.debug_map().entries(shown).finish()

@@ -76,7 +76,7 @@ fn nothing_is_printed_before_the_first_answer() {
 fn an_edited_text_is_kept() {
     let sandbox = ready();
     for (editor, kept) in
-        [("sleep 60; true", 0), ("echo '{\"singer_state\":7}' > \"$1\"; touch begun; sleep 60; true", 1)]
+        [("exec sleep 60 #", 0), ("echo '{\"singer_state\":7}' > \"$1\"; touch begun; exec sleep 60 #", 1)]
     {
         let directory = tempfile::tempdir().unwrap();
         let mut edit = command(&sandbox.uri(), &["edit", "a"]);

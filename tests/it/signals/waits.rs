@@ -80,7 +80,7 @@ fn a_held_lock_does_not_hold_the_end_up() {
         let gate = Gate::open();
         let directory = tempfile::tempdir().unwrap();
         let mut edit = super::command(&gate.uri(&sandbox), &["edit", "a"]);
-        edit.env("EDITOR", "sleep 60; true").env("TMPDIR", directory.path());
+        edit.env("EDITOR", "exec sleep 60 #").env("TMPDIR", directory.path());
         let lock_run = super::command(&gate.uri(&sandbox), &["lock", "run", "a", "--", "sleep", "60"]);
         for mut command in [lock_run, edit] {
             let child = command.spawn().unwrap();

@@ -30,7 +30,7 @@ PORT = _setting("port", "Port of its HTTP interface; 8123, or 8443 with secure, 
 USER = _setting("user", "Who logs in")
 PASSWORD = _setting("password", "The user's password", sensitive=True)
 DATABASE = _setting("database", "Has to be set, as for other clients, but is not used: see schema")
-SECURE = _setting("secure", "Whether to use HTTPS")
+SECURE = _setting("secure", "Whether to use HTTPS; unless given, on the ports 443 and 8443")
 SCHEMA = _setting("schema", "The database that holds the tables; meltano unless given")
 TABLE = _setting("table", "The state table; state unless given. The lock table is named after it: state_lock")
 CLUSTER = _setting("cluster", "Reserved")
