@@ -1,5 +1,6 @@
 //! Operations on many states at once.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use super::{Store, all_stored};
@@ -34,8 +35,9 @@ impl Store<'_> {
     /// # Errors
     /// As [`Store::set`], naming the state, before anything is written; otherwise as the server reports them.
     pub fn set_all(&self, states: &[State]) -> Result<u64, Error> {
+        // Of the type that the check of states has its names in: one of its own would take 3 KB of the component.
         let mut ids = BTreeSet::new();
-        let states = states.iter().rev().filter(|state| ids.insert(state.state_id.as_str()));
+        let states = states.iter().rev().filter(|state| ids.insert(Cow::Borrowed(state.state_id.as_str())));
         let states = states.map(checked).collect::<Result<Vec<_>, _>>()?;
         let mut rest = states.iter().peekable();
         while rest.peek().is_some() {

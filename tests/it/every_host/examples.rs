@@ -61,12 +61,12 @@ fn moves_a_bookmark_on(step: impl Fn(&str, &str) -> Option<u32>) {
     assert_eq!(stored("unrelated"), format!("{}\t{{\"singer_state\":{{\"users\":7,\"page\":43}}}}\n", at(41)));
     plant("beyond", &at(41), &at(50));
     assert_eq!(step("beyond"), Some(51));
-    plant("finished", &at(41), "{}");
+    plant("finished", &at(41), "{ }");
     assert_eq!(step("finished"), Some(42));
 
     // Whatever is not understood stops it, and stays.
     for (id, completed, partial) in [
-        ("corrupt", "no JSON", "{}"),
+        ("corrupt", "no JSON", "{ }"),
         ("corrupt in part", &*at(41), "[]"),
         ("no page", "{\"singer_state\":{\"page\":\"41\"}}", "{\"singer_state\":{\"users\":7}}"),
     ] {
